@@ -1,0 +1,43 @@
+# Each target installs into .venv what it needs, once. `make PYTHON=python3.12 test` picks another Python.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+DEVELOPED := $(VENV)/.developed
+
+.PHONY: demo test test-all lint types bench clean
+
+demo: $(INSTALLED)
+	$(BIN)/indel corrupt "this sentence was typed very badly" --steps 10 --rate 0.6 --seed 7
+
+test: $(DEVELOPED)
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(DEVELOPED)
+	$(BIN)/python -m pytest
+
+lint: $(DEVELOPED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(DEVELOPED)
+	$(BIN)/mypy
+
+bench: $(DEVELOPED)
+	$(BIN)/python benchmarks/process.py
+
+clean:
+	rm -rf $(VENV)
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "indel needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+
+# constraints.txt first: it names the torch build to take, before anything asks for another.
+$(INSTALLED): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+$(DEVELOPED): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $@ $(INSTALLED)

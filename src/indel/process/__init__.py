@@ -1,0 +1,55 @@
+"""The forward process q: fixed, exact, without a network."""
+
+from indel.process.alignments import EditMarginals, edit_marginals, log_prob, sample_edits
+from indel.process.corruption import Corruption, corrupt, corrupt_chain, corrupt_step
+from indel.process.edits import INSERTED, Edits, step_parents, summarise
+from indel.process.jumps import Jump
+from indel.process.likelihoods import log_prob_edits, log_prob_step, log_prob_within
+from indel.process.posteriors import Posterior, posterior
+from indel.process.schedules import NoiseLevel, Schedule, paper_noise
+from indel.process.steps import Step
+from indel.process.transitions import (
+    AbsorbingTransition,
+    GaussianTransition,
+    IdentityTransition,
+    MatrixTransition,
+    MixtureTransition,
+    NeighbourTransition,
+    Transition,
+    UniformTransition,
+    qwerty_neighbours,
+)
+
+__all__ = [
+    "INSERTED",
+    "AbsorbingTransition",
+    "Corruption",
+    "EditMarginals",
+    "Edits",
+    "GaussianTransition",
+    "IdentityTransition",
+    "Jump",
+    "MatrixTransition",
+    "MixtureTransition",
+    "NeighbourTransition",
+    "NoiseLevel",
+    "Posterior",
+    "Schedule",
+    "Step",
+    "Transition",
+    "UniformTransition",
+    "corrupt",
+    "corrupt_chain",
+    "corrupt_step",
+    "edit_marginals",
+    "log_prob",
+    "log_prob_edits",
+    "log_prob_step",
+    "log_prob_within",
+    "paper_noise",
+    "posterior",
+    "qwerty_neighbours",
+    "sample_edits",
+    "step_parents",
+    "summarise",
+]

@@ -1,0 +1,235 @@
+"""Sampling the forward process: jumps, single steps and whole chains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from indel.batch import PADDING, Batch
+from indel.process import checks
+from indel.process.edits import INSERTED, Edits
+from indel.process.schedules import Schedule
+from indel.process.tables import JumpTables
+from indel.randomness import Randomness, select, split, uniform
+
+# Tries before a length limit counts as out of reach: at a chance of 1 %, failing has e⁻¹⁰⁰⁰⁰⁰⁰.
+MAX_TRIES = 10_000
+
+
+class Corruption(NamedTuple):
+    """A corrupted batch and how it came about."""
+
+    x_t: Batch
+    edits: Edits
+
+
+def corrupt(
+    schedule: Schedule,
+    x_0: Batch,
+    t: Int[Tensor, " batch"] | int,
+    *,
+    generator: Randomness,
+    max_length: int | None = None,
+) -> Corruption:
+    """Sample x_t and the edit summary from q(x_t, a_{0→t} | x_0), all positions at once.
+
+    Draw each token's fate (silently deleted, or emitted through Q̄_t), a geometric number of
+    inserts at the start and after each emitted token, and place all by a cumulative sum.
+    With `max_length`, sequences that come out longer are drawn again.
+
+    Paper: Fig. 5 (middle)
+    """
+    checks.data("x_0", x_0, schedule.vocab_size)
+    times = checks.times(t, x_0, first=0, last=schedule.num_steps)
+    tables = schedule.tables(x_0.device).jump
+
+    def draw(rows: Tensor, noise: Randomness) -> tuple[Batch, Tensor]:
+        return _draw_jump(tables, x_0.rows(rows), times[rows], noise)
+
+    x_t, source = _redraw_long(draw, len(x_0), x_0.device, generator, max_length)
+    return Corruption(x_t, Edits.from_source(x_0, x_t, source))
+
+
+def corrupt_step(
+    schedule: Schedule,
+    x_prev: Batch,
+    t: Int[Tensor, " batch"] | int,
+    *,
+    generator: Randomness,
+    max_length: int | None = None,
+) -> Batch:
+    """Sample x_t from one step q(x_t | x_{t−1}); with `max_length`, given that |x_t| ≤ max_length.
+
+    Paper: Sec. 3.1
+    """
+    checks.noisy("x_prev", x_prev, schedule.vocab_size)
+    times = checks.times(t, x_prev, first=1, last=schedule.num_steps)
+    remaining = x_prev.without(schedule.del_)
+    if max_length is not None and bool((remaining.lengths > max_length).any()):
+        raise ValueError(
+            f"max_length = {max_length} cannot be kept: x_prev has a sequence of "
+            f"{int(remaining.lengths.max())} tokens that are not DEL, and a step removes none"
+        )
+
+    def draw(rows: Tensor, noise: Randomness) -> tuple[Batch, Tensor]:
+        return _draw_step(schedule, remaining.rows(rows), times[rows], noise)
+
+    return _redraw_long(draw, len(x_prev), x_prev.device, generator, max_length)[0]
+
+
+def corrupt_chain(
+    schedule: Schedule, x_0: Batch, *, generator: Randomness, max_length: int | None = None
+) -> list[Batch]:
+    """Sample x_0, x_1, …, x_T step by step; with `max_length`, each step is so restricted."""
+    checks.data("x_0", x_0, schedule.vocab_size)
+    chain = [x_0]
+    for t in range(1, schedule.num_steps + 1):
+        chain.append(
+            corrupt_step(schedule, chain[-1], t, generator=generator, max_length=max_length)
+        )
+    return chain
+
+
+def _draw_jump(
+    tables: JumpTables, x_0: Batch, t: Int[Tensor, " batch"], generator: Randomness
+) -> tuple[Batch, Int[Tensor, "batch length"]]:
+    """One draw of x_t and of its sources."""
+    at, dtype = t[:, None], tables.stop.dtype
+    fate = uniform(generator, *x_0.tokens.shape, dtype=dtype)
+    value = uniform(generator, *x_0.tokens.shape, dtype=dtype)
+    emitted, tokens = _emit(tables, x_0, at, fate, value)
+    gaps = uniform(generator, len(x_0), x_0.width + 1, dtype=dtype)
+    # 1 − stop = Σ_y ᾱ_t[y], the chance of one more insert.
+    counts = _geometric(gaps, (1.0 - tables.stop)[at])
+    x_t, source = _place(tokens, emitted, counts)
+    inserted = _insert_values(tables, at, uniform(generator, *x_t.tokens.shape, dtype=dtype))
+    return Batch(torch.where(source == INSERTED, inserted, x_t.tokens), x_t.lengths), source
+
+
+def _emit(
+    tables: JumpTables,
+    x_0: Batch,
+    t: Int[Tensor, "batch 1"],
+    fate: Float[Tensor, "batch length"],
+    value: Float[Tensor, "batch length"],
+) -> tuple[Bool[Tensor, "batch length"], Int[Tensor, "batch length"]]:
+    """Which tokens of x_0 leave one in x_t, and which one: a draw from (β̄_t, Q̄_t[x, ·])."""
+    silent = tables.delete[t]
+    marked = silent + tables.replace_del[t]
+    paired = marked + tables.background.mass[t]
+    kept = tables.kept.sample(t, x_0.tokens.clamp_min(0), value)
+    tokens = torch.where(fate < paired, tables.background.sample(t, value), kept)
+    tokens = torch.where(fate < marked, tables.vocab_size + 1, tokens)
+    return x_0.mask & (fate >= silent), tokens
+
+
+def _insert_values(
+    tables: JumpTables, t: Int[Tensor, "batch 1"], noise: Float[Tensor, "batch length"]
+) -> Int[Tensor, "batch length"]:
+    """What was inserted: a draw in proportion to ᾱ_t, INS and DEL included."""
+    total = tables.insert_ins[t] + tables.insert_del[t] + tables.inserts.mass[t]
+    ins = tables.insert_ins[t] / total
+    markers = ins + tables.insert_del[t] / total
+    # What is left of the noise above both markers is uniform again. Where nothing is ever
+    # inserted this is 0/0, and not used.
+    rest = ((noise - markers) / (1.0 - markers)).nan_to_num(0.0).clamp(0.0, 1.0)
+    regular = tables.inserts.sample(t, rest)
+    return torch.where(
+        noise < ins,
+        tables.vocab_size,
+        torch.where(noise < markers, tables.vocab_size + 1, regular),
+    )
+
+
+def _draw_step(
+    schedule: Schedule, remaining: Batch, t: Int[Tensor, " batch"], generator: Randomness
+) -> tuple[Batch, Int[Tensor, "batch length"]]:
+    """One draw of a step from x_{t−1} without its DELs."""
+    tables = schedule.tables(remaining.device).step
+    at, dtype, shape = t[:, None], tables.insert.dtype, remaining.tokens.shape
+    fate = uniform(generator, *shape, dtype=dtype)
+    value = uniform(generator, *shape, dtype=dtype)
+    is_ins = remaining.tokens == schedule.ins
+    regular = remaining.tokens.clamp(0, schedule.vocab_size - 1)
+    tokens = torch.where(
+        is_ins, tables.inserted.sample(at, value), tables.transition.sample(at, regular, value)
+    )
+    deleted = fate < torch.where(is_ins, tables.delete_inserted[at], tables.delete[at])
+    tokens = torch.where(deleted, schedule.del_, tokens)
+    gaps = uniform(generator, len(remaining), remaining.width + 1, dtype=dtype)
+    x_t, source = _place(tokens, remaining.mask, _geometric(gaps, tables.insert[at]))
+    marked = torch.where(source == INSERTED, schedule.ins, x_t.tokens)
+    return Batch(marked, x_t.lengths), source
+
+
+def _geometric(
+    noise: Float[Tensor, "batch gaps"], more: Float[Tensor, "batch 1"]
+) -> Int[Tensor, "batch gaps"]:
+    """How often a coin of chance `more` succeeds in a row: P(n) = moreⁿ (1 − more)."""
+    return torch.floor(torch.log1p(-noise) / torch.log(more)).long()
+
+
+def _place(
+    tokens: Int[Tensor, "batch length"],
+    emitted: Bool[Tensor, "batch length"],
+    inserts: Int[Tensor, "batch gaps"],
+) -> tuple[Batch, Int[Tensor, "batch width"]]:
+    """Lay out inserts[0], then each emitted token followed by its inserts, and nothing else.
+
+    The inserted positions hold no token yet; their source is −1.
+    """
+    room = torch.where(emitted, 1 + inserts[:, 1:], 0)
+    ends = inserts[:, :1] + room.cumsum(dim=1)
+    lengths = torch.cat([inserts[:, :1], ends], dim=1)[:, -1]
+    width = int(lengths.max()) if len(lengths) else 0
+    # Tokens that leave nothing are sent to a column of their own, which is then cut off.
+    target = torch.where(emitted, ends - room, width)
+    positions = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
+    source = torch.full((len(tokens), width + 1), INSERTED, device=tokens.device)
+    source = source.scatter(1, target, positions)[:, :width]
+    placed = torch.full((len(tokens), width + 1), PADDING, device=tokens.device)
+    placed = placed.scatter(1, target, tokens)[:, :width]
+    return Batch(placed, lengths), source
+
+
+def _redraw_long(
+    draw: Callable[[Tensor, Randomness], tuple[Batch, Tensor]],
+    count: int,
+    device: torch.device,
+    generator: Randomness,
+    max_length: int | None,
+) -> tuple[Batch, Int[Tensor, "batch length"]]:
+    """Draw all rows, then again those that are too long, until none is."""
+    rows = torch.arange(count, device=device)
+    noise = split(generator)
+    batch, source = draw(rows, noise)
+    if max_length is None:
+        return batch, source
+    for _ in range(MAX_TRIES):
+        long = (batch.lengths[rows] > max_length).nonzero()[:, 0]
+        if not len(long):
+            batch = batch.trimmed()
+            return batch, source[:, : batch.width]
+        rows, noise = rows[long], select(noise, long)
+        again, again_source = draw(rows, noise)
+        batch, source = _put_rows(batch, source, rows, again, again_source)
+    raise ValueError(
+        f"max_length = {max_length} is too short: {MAX_TRIES} draws of a sequence all exceeded it"
+    )
+
+
+def _put_rows(
+    batch: Batch, source: Tensor, rows: Tensor, new: Batch, new_source: Tensor
+) -> tuple[Batch, Tensor]:
+    """Replace some rows by new ones, at a width that holds both."""
+    batch, new = batch.widened(new.width), new.widened(batch.width)
+    pad = torch.nn.functional.pad
+    source = pad(source, (0, batch.width - source.shape[1]), value=INSERTED)
+    new_source = pad(new_source, (0, new.width - new_source.shape[1]), value=INSERTED)
+    lengths = batch.lengths.index_put((rows,), new.lengths)
+    tokens = batch.tokens.index_put((rows,), new.tokens)
+    return Batch(tokens, lengths), source.index_put((rows,), new_source)

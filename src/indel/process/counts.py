@@ -1,0 +1,100 @@
+"""How many DELs stand in x_{t−1} right before a token: sums of explicit and silent ones."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from indel.process.tables import JumpTables
+
+
+class DeletionTables(NamedTuple):
+    """Laws of the number of DELs in a slot of x_{t−1} in which n tokens of x_0 were deleted."""
+
+    plain: Float[Tensor, "batch deleted observed"]
+    """M[n, n_obs]"""
+    paired: Float[Tensor, "batch deleted observed"]
+    """M′[n, n_obs]: one more explicit deletion, of the token that forms a pair."""
+
+
+def prob_explicit(tables: JumpTables, t: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+    """ρ_{t−1}: the chance that a token deleted by time t was a DEL at t − 1, not gone before.
+
+    silent   : β̄_{t−1} / β̄_t
+    explicit : Q̄_{t−1}[x, DEL] (1 − Σᾱ_{t−1}) / (1 − ᾱ_{t−1}[DEL]) / β̄_t
+
+    Paper: Eqs. (16) and (17)
+    """
+    explicit, silent = tables.delete_now[t - 1], tables.delete[t - 1]
+    # Where nothing can be deleted this is 0/0, and only n = 0 occurs.
+    return torch.where(explicit > 0, explicit / (explicit + silent), 0.0)
+
+
+def deletion_tables(
+    tables: JumpTables, t: Int[Tensor, " batch"], max_deleted: int, max_observed: int
+) -> DeletionTables:
+    """M and M′ of time t − 1 for 0…max_deleted deletions and 0…max_observed DELs.
+
+    n_explicit ~ Binomial(n, ρ),  n_obs ~ n_explicit + NB(n_explicit + 1, 1 − ᾱ_{t−1}[DEL])
+
+    A row with n > 0 where no deletion is possible is zero: it has no law.
+
+    Paper: App. B.3
+    """
+    possible = tables.delete_now[t - 1] + tables.delete[t - 1] > 0
+    explicit = _binomial(prob_explicit(tables, t), max_deleted)
+    deleted = torch.arange(max_deleted + 1, device=t.device)
+    explicit = explicit.masked_fill(~possible[:, None, None] & (deleted > 0)[:, None], 0.0)
+    loop = tables.insert_del[t - 1]
+    shifted = _shifted_negative_binomial(loop, max_deleted + 1, max_observed)
+    return DeletionTables(explicit @ shifted[:, :-1], explicit @ shifted[:, 1:])
+
+
+def observed_limit(tables: JumpTables, t: Int[Tensor, " batch"], max_deleted: int) -> int:
+    """A number of DELs that is exceeded with probability below 1e−12, whatever was deleted."""
+    if not len(t):
+        return max_deleted + 1
+    loop = float(tables.insert_del[t - 1].max())
+    trials = max_deleted + 2
+    extra = 0
+    tail, mass = 1.0, (1.0 - loop) ** trials
+    # The running sum of the negative binomial with the most trials and the largest loop.
+    while tail > 1e-12 and loop > 0.0:
+        tail -= mass
+        extra += 1
+        mass *= loop * (trials + extra - 1) / extra
+        if mass < 1e-17 and tail < 1e-9:
+            break
+    return max_deleted + 1 + extra
+
+
+def logp_negative_binomial(
+    count: Int[Tensor, "..."], successes: Int[Tensor, "..."], more: Float[Tensor, "..."]
+) -> Float[Tensor, "..."]:
+    """log NB(count; successes, 1 − more) = log C(count+successes−1, count) moreᶜ (1−more)ˢ."""
+    count, successes = count.to(more.dtype), successes.to(more.dtype)
+    ways = torch.lgamma(count + successes) - torch.lgamma(count + 1) - torch.lgamma(successes)
+    return ways + torch.xlogy(count, more) + successes * torch.log1p(-more)
+
+
+def _binomial(prob: Float[Tensor, " batch"], most: int) -> Float[Tensor, "batch n k"]:
+    """Binomial(k; n, prob) for n, k = 0…most."""
+    n = torch.arange(most + 1, device=prob.device, dtype=prob.dtype)[:, None]
+    k = n.T
+    ways = torch.lgamma(n + 1) - torch.lgamma(k + 1) - torch.lgamma((n - k).clamp_min(0) + 1)
+    rate = prob[:, None, None]
+    logp = ways + torch.xlogy(k, rate) + torch.xlogy((n - k).clamp_min(0), 1.0 - rate)
+    return logp.exp().masked_fill(k > n, 0.0)
+
+
+def _shifted_negative_binomial(
+    loop: Float[Tensor, " batch"], most: int, max_observed: int
+) -> Float[Tensor, "batch explicit observed"]:
+    """P(n_obs | n_explicit) for n_explicit = 0…most: each of n_explicit + 1 stays adds a loop."""
+    explicit = torch.arange(most + 1, device=loop.device)[:, None]
+    extra = torch.arange(max_observed + 1, device=loop.device) - explicit
+    logp = logp_negative_binomial(extra.clamp_min(0), explicit + 1, loop[:, None, None])
+    return logp.exp().masked_fill(extra < 0, 0.0)

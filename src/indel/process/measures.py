@@ -1,0 +1,123 @@
+"""Weights on the regular tokens, kept as a mixture of a few fixed distributions.
+
+Identity, uniform and absorbing transitions map such a mixture to one of the same parts, so a
+schedule over 50,000 tokens and 1,000 steps is a table of mixture weights and no vectors at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Every token alike."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One token for sure."""
+
+    token: int
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Any distribution; equal by content, so that steps that share one store it once."""
+
+    prob: Float[Tensor, " tokens"]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Given) and torch.equal(self.prob, other.prob)
+
+    def __hash__(self) -> int:
+        return hash((len(self.prob), float(self.prob[0]), float(self.prob[-1])))
+
+
+Part = Uniform | Point | Given
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Non-negative weights on K tokens, Σ_k weights[k] · part_k."""
+
+    vocab_size: int
+    weights: Mapping[Part, float]
+
+    @classmethod
+    def zero(cls, vocab_size: int) -> Measure:
+        """No weight anywhere."""
+        return cls(vocab_size, {})
+
+    @classmethod
+    def uniform(cls, vocab_size: int, mass: float = 1.0) -> Measure:
+        """The same weight on every token."""
+        return cls(vocab_size, {Uniform(): mass})
+
+    @classmethod
+    def point(cls, vocab_size: int, token: int, mass: float = 1.0) -> Measure:
+        """All weight on one token."""
+        return cls(vocab_size, {Point(token): mass})
+
+    @classmethod
+    def given(cls, values: Float[Tensor, " tokens"]) -> Measure:
+        """The weights of a vector."""
+        mass = float(values.sum())
+        parts: dict[Part, float] = {Given(values / mass): mass} if mass > 0 else {}
+        return cls(len(values), parts)
+
+    @property
+    def mass(self) -> float:
+        """The sum of all weights."""
+        return sum(self.weights.values())
+
+    def __add__(self, other: Measure) -> Measure:
+        total = dict(self.weights)
+        for part, weight in other.weights.items():
+            total[part] = total.get(part, 0.0) + weight
+        return Measure(self.vocab_size, total)
+
+    def __mul__(self, factor: float) -> Measure:
+        return Measure(self.vocab_size, {p: w * factor for p, w in self.weights.items()})
+
+    def dense(self) -> Float[Tensor, " tokens"]:
+        """The weights as a vector of float64."""
+        values = torch.zeros(self.vocab_size, dtype=torch.float64)
+        for part, weight in self.weights.items():
+            match part:
+                case Uniform():
+                    values += weight / self.vocab_size
+                case Point(token):
+                    values[token] += weight
+                case Given(prob):
+                    values += weight * prob
+        return values
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, exact."""
+        record: dict[str, Any] = {"vocab_size": self.vocab_size, "uniform": 0.0, "points": []}
+        for part, weight in self.weights.items():
+            match part:
+                case Uniform():
+                    record["uniform"] = weight
+                case Point(token):
+                    record["points"].append([token, weight])
+                case Given(prob):
+                    record.setdefault("given", []).append([weight, prob.tolist()])
+        return record
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Measure:
+        """The measure written by `to_dict`."""
+        weights: dict[Part, float] = {Uniform(): record["uniform"]}
+        weights |= {Point(token): weight for token, weight in record["points"]}
+        for weight, prob in record.get("given", []):
+            weights[Given(torch.tensor(prob, dtype=torch.float64))] = weight
+        used = {part: weight for part, weight in weights.items() if weight}
+        return cls(record["vocab_size"], used)

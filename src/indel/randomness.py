@@ -1,0 +1,92 @@
+"""Where samplers take their noise from: a generator for the batch, or one seed a row."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+# SplitMix64 (Steele, Lea, Flood 2014), as signed 64-bit integers: torch has no unsigned shifts.
+_INCREMENT = 0x9E3779B97F4A7C15 - (1 << 64)
+_FACTOR_1 = 0xBF58476D1CE4E5B9 - (1 << 64)
+_FACTOR_2 = 0x94D049BB133111EB - (1 << 64)
+
+
+class RowSeeds:
+    """Noise that belongs to a row: entry k of call c is a pure function of (seed, c, k).
+
+    So a sequence gets the same noise alone, in any batch, and with any padding.
+
+    >>> alone, together = RowSeeds(torch.tensor([7])), RowSeeds(torch.tensor([5, 7]))
+    >>> bool((alone.uniform(3) == together.uniform(9)[1:, :3]).all())
+    True
+    """
+
+    def __init__(self, seeds: Int[Tensor, " batch"], *, calls: int = 0) -> None:
+        if seeds.dim() != 1 or seeds.dtype != torch.int64:
+            raise ValueError(
+                f"seeds must be an int64 tensor with one entry a row, "
+                f"got {seeds.dtype} of shape {tuple(seeds.shape)}"
+            )
+        self.seeds = seeds
+        self._calls = calls
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    def rows(self, index: Int[Tensor, " rows"]) -> RowSeeds:
+        """The stream of the chosen rows, at the same point."""
+        return RowSeeds(self.seeds[index], calls=self._calls)
+
+    def split(self) -> RowSeeds:
+        """A fresh stream for one operation, so that it may draw as often as it needs."""
+        return RowSeeds(_mix(self._next_keys()))
+
+    def uniform(
+        self, width: int, dtype: torch.dtype = torch.float64
+    ) -> Float[Tensor, "batch {width}"]:
+        """Numbers in [0, 1)."""
+        counters = torch.arange(1, width + 1, device=self.seeds.device) * _INCREMENT
+        bits = _mix(_mix(self._next_keys())[:, None] + counters)
+        # As many leading bits as the type holds exactly, so that 1 is never reached.
+        digits = 53 if dtype == torch.float64 else 24
+        return _shift_right(bits, 64 - digits).to(dtype) * 2.0**-digits
+
+    def _next_keys(self) -> Int[Tensor, " batch"]:
+        self._calls += 1
+        return _mix(self.seeds) + torch.tensor(self._calls, device=self.seeds.device) * _INCREMENT
+
+
+Randomness = torch.Generator | RowSeeds
+
+
+def uniform(
+    generator: Randomness, rows: int, width: int, *, dtype: torch.dtype
+) -> Float[Tensor, "{rows} {width}"]:
+    """Numbers in [0, 1) for each row, on the generator's device."""
+    if isinstance(generator, RowSeeds):
+        if len(generator) != rows:
+            raise ValueError(f"generator has {len(generator)} row seeds for {rows} sequences")
+        return generator.uniform(width, dtype)
+    return torch.rand(rows, width, generator=generator, device=generator.device, dtype=dtype)
+
+
+def split(generator: Randomness) -> Randomness:
+    """The stream for one operation that draws an unknown number of times."""
+    return generator.split() if isinstance(generator, RowSeeds) else generator
+
+
+def select(generator: Randomness, index: Int[Tensor, " rows"]) -> Randomness:
+    """The stream for some of the rows."""
+    return generator.rows(index) if isinstance(generator, RowSeeds) else generator
+
+
+def _mix(values: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
+    values = (values ^ _shift_right(values, 30)) * _FACTOR_1
+    values = (values ^ _shift_right(values, 27)) * _FACTOR_2
+    return values ^ _shift_right(values, 31)
+
+
+def _shift_right(values: Int[Tensor, "*shape"], bits: int) -> Int[Tensor, "*shape"]:
+    """Logical shift: torch's own keeps the sign."""
+    return (values >> bits) & ((1 << (64 - bits)) - 1)
