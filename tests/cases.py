@@ -47,8 +47,9 @@ def probabilities(most: float, *, edges: tuple[float, ...]) -> st.SearchStrategy
 @st.composite
 def rows(draw: st.DrawFn, size: int) -> tuple[float, ...]:
     weights = draw(
-        st.lists(st.one_of(st.just(0.0), st.floats(0.05, 1.0)), min_size=size, max_size=size)
-        .filter(lambda values: sum(values) > 0)
+        st.lists(
+            st.one_of(st.just(0.0), st.floats(0.05, 1.0)), min_size=size, max_size=size
+        ).filter(lambda values: sum(values) > 0)
     )
     return tuple(weight / sum(weights) for weight in weights)
 

@@ -169,6 +169,7 @@ def test_refusal_stays_short_when_the_alphabet_is_long() -> None:
     many = CharacterVocabulary("".join(map(chr, range(0x4E00, 0x9000))))
     message = refusal(many.encode, "a")
     assert f"the {many.size} characters '一丁" in message
+    assert message.endswith("' …")
     assert len(message) < 250
 
 

@@ -279,7 +279,7 @@ class TokenizerVocabulary(Vocabulary):
     """The tokens of a Hugging Face tokenizer, with the ids that it gives them.
 
     The tokenizer is copied, without truncation and padding; special tokens are neither added to a
-    text nor hidden from it. Text is never lost: what the tokenizer does not know is an error.
+    text nor hidden from it. What its model does not know is an error, where BPE would drop it.
     """
 
     serialised: str

@@ -47,9 +47,7 @@ def with_edges(test):  # noqa: ANN001, ANN201
 @given(cases())
 def test_jump_parameters(case: Case) -> None:
     for t in range(case.t + 1):
-        insert, delete, replace = oracles.jump_parameters(
-            case.steps[:t], case.steps[0].vocab_size
-        )
+        insert, delete, replace = oracles.jump_parameters(case.steps[:t], case.steps[0].vocab_size)
         jump = case.schedule.jump(t)
         np.testing.assert_allclose(jump.insert, insert, **TOLERANCE)
         np.testing.assert_allclose(jump.delete, delete, **TOLERANCE)

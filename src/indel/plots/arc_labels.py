@@ -165,8 +165,8 @@ class _Formula:
         return r"\,".join([written, *map(self._factor, beside)])
 
     def _power(self, part: Expression) -> str:
-        if part.exp == -1:
-            return rf"\dfrac{{1}}{{{self.write(part.base)}}}"
+        if part.exp.is_negative:
+            return rf"\dfrac{{1}}{{{self.write(1 / part)}}}"
         return rf"{self._factor(part.base)}^{{{self.write(part.exp)}}}"
 
     def _factor(self, part: Expression) -> str:
@@ -174,8 +174,9 @@ class _Formula:
 
     def _factor_order(self, factor: Expression) -> tuple[bool, str, int]:
         """Numbers and scalars, then v_x before M_xy before M_yz."""
-        indices = [self._index(i) for f in factor.atoms(sympy.Indexed) for i in f.indices]
-        return bool(indices), min(indices, default=""), len(indices)
+        indexed = factor.atoms(sympy.Indexed)
+        first = min((self._index(part.indices[0]) for part in indexed), default="")
+        return bool(indexed), first, sum(len(part.indices) for part in indexed)
 
     def _token_sum(self, part: Expression) -> str:
         term, *values = part.args

@@ -1,0 +1,83 @@
+"""Data by name, as configurations and the command give it."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from indel.data.arithmetic import ArithmeticData
+from indel.data.huggingface import HuggingFaceText
+from indel.data.streams import BatchStream
+from indel.data.text8 import Text8Data, Text8Sample
+from indel.data.text_files import TextFiles
+from indel.tokens import (
+    ByteVocabulary,
+    CharacterVocabulary,
+    TokenizerVocabulary,
+    Vocabulary,
+)
+
+_NAMED: dict[str, Callable[..., BatchStream]] = {
+    "arithmetic": ArithmeticData,
+    "text8": Text8Data,
+    "text8-sample": Text8Sample,
+}
+_PREFIXED: dict[str, tuple[str, Callable[..., BatchStream]]] = {
+    "file": ("PATH", TextFiles),
+    "huggingface": ("NAME", HuggingFaceText),
+}
+DATA_NAMES = (*_NAMED, *(f"{prefix}:{what}" for prefix, (what, _) in _PREFIXED.items()))
+
+
+def open_data(name: str, **options: Any) -> BatchStream:
+    """The stream of that name, with the options of its class.
+
+    >>> open_data("arithmetic", seed=3).max_length
+    64
+    >>> open_data("arithmetics")
+    Traceback (most recent call last):
+        ...
+    ValueError: there is no data 'arithmetics', did you mean 'arithmetic'? There are: arithmetic, \
+text8, text8-sample, file:PATH, huggingface:NAME
+
+    An option `vocabulary` may be a text, which `open_vocabulary` understands.
+    """
+    prefix, _, rest = name.partition(":")
+    if name in _NAMED:
+        construct, arguments = _NAMED[name], []
+    elif prefix in _PREFIXED and rest:
+        construct, arguments = _PREFIXED[prefix][1], [rest]
+    else:
+        close = difflib.get_close_matches(name, DATA_NAMES, n=1)
+        hint = f", did you mean {close[0]!r}?" if close else "."
+        raise ValueError(f"there is no data {name!r}{hint} There are: {', '.join(DATA_NAMES)}")
+    if isinstance(options.get("vocabulary"), str):
+        options["vocabulary"] = open_vocabulary(options["vocabulary"])
+    try:
+        inspect.signature(construct).bind(*arguments, **options)
+    except TypeError as error:
+        known = list(inspect.signature(construct).parameters)[len(arguments) :]
+        raise ValueError(f"data {name!r}: {error}; its options are {', '.join(known)}") from None
+    return construct(*arguments, **options)
+
+
+def open_vocabulary(name: str) -> Vocabulary:
+    """The vocabulary "bytes", "text8", "characters:…" (those listed) or "tokenizer:PATH".
+
+    >>> open_vocabulary("characters:ACGT").size
+    4
+    """
+    kind, _, rest = name.partition(":")
+    if name == "bytes":
+        return ByteVocabulary()
+    if name == "text8":
+        return CharacterVocabulary.text8()
+    if kind == "characters" and rest:
+        return CharacterVocabulary(rest)
+    if kind == "tokenizer" and rest:
+        return TokenizerVocabulary.from_file(rest)
+    raise ValueError(
+        f"there is no vocabulary {name!r}. There are: bytes, text8, characters:LIST, tokenizer:PATH"
+    )

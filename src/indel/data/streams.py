@@ -1,0 +1,84 @@
+"""An endless stream of examples, any of which can be asked for by its number."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from indel.batch import Batch
+from indel.tokens import Vocabulary
+
+Split = Literal["train", "valid", "test"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+
+class BatchStream(ABC):
+    """Examples x_0 numbered 0, 1, 2, … without end, in each of the splits train, valid and test.
+
+    Example i is a pure function of (seed, split, i). So a run resumes at any number, and processes
+    that each take their part of a batch see together what one process alone would see: of batch n
+    of `size` examples, process r of R takes `examples(n * size + r * size // R, size // R, split)`.
+    """
+
+    vocabulary: Vocabulary
+    max_length: int
+    """The length of the longest x_0."""
+    seed: int
+
+    def __init__(self, vocabulary: Vocabulary, max_length: int, seed: int) -> None:
+        self.vocabulary = vocabulary
+        self.max_length = at_least(1, "max_length", max_length)
+        self.seed = at_least(0, "seed", seed)
+
+    @abstractmethod
+    def _examples(self, start: int, count: int, split: Split) -> Batch:
+        """`examples`, with arguments that have been checked."""
+
+    def examples(self, start: int, count: int, split: Split = "train") -> Batch:
+        """Examples start … start+count−1."""
+        if split not in SPLITS:
+            raise ValueError(f"split must be one of {', '.join(SPLITS)}; got {split!r}")
+        return self._examples(at_least(0, "start", start), at_least(1, "count", count), split)
+
+    def batch(self, number: int, size: int, split: Split = "train") -> Batch:
+        """Batch n: examples n·size … (n+1)·size−1."""
+        at_least(1, "size", size)
+        return self.examples(at_least(0, "number", number) * size, size, split)
+
+    def batches(self, size: int, split: Split = "train", *, first: int = 0) -> Iterator[Batch]:
+        """Batches first, first+1, … without end."""
+        number = first
+        while True:
+            yield self.batch(number, size, split)
+            number += 1
+
+
+def example_seeds(seed: int, purpose: str, start: int, count: int) -> Int[Tensor, " {count}"]:
+    """One seed an example, for `RowSeeds`, which scrambles them.
+
+    Consecutive numbers from an origin that a hash spreads over all 64 bits: for other seeds and
+    purposes the ranges are disjoint, but for a chance of about 2⁻⁶⁴ times their length.
+    """
+    digest = hashlib.sha256(f"indel.data {seed} {purpose}".encode()).digest()
+    origin = int.from_bytes(digest[:8], "little", signed=True)
+    return torch.arange(start, start + count) + origin  # wraps around
+
+
+def whole_number(
+    uniform: Float[Tensor, " batch"], choices: int | Int[Tensor, " batch"]
+) -> Int[Tensor, " batch"]:
+    """Map u in [0, 1) to ⌊u·n⌋ in 0…n−1, which for float64 never rounds up to n."""
+    return (uniform * choices).to(torch.int64)
+
+
+def at_least(lowest: int, name: str, value: int) -> int:
+    """The value, if it is an integer that is large enough."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+        raise ValueError(f"{name} must be an integer ≥ {lowest}, got {value!r}")
+    return value

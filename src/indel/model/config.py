@@ -1,0 +1,55 @@
+"""What a denoiser is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from indel.model import settings
+from indel.model.backbones import BackboneConfig, backbone_from_dict
+from indel.process import Schedule
+from indel.tokens import Vocabulary
+
+
+@dataclass(frozen=True)
+class DenoiserConfig:
+    """All that is needed to build a `Denoiser`, checked on construction."""
+
+    backbone: BackboneConfig
+    vocabulary: Vocabulary
+    schedule: Schedule
+    max_length: int
+    """The longest x_t that is expected: the size of the table of lengths."""
+    max_deletions: int | None = None
+    """N, the most deletions in one slot that the second head tells apart; None: max_length."""
+    time_embedding: bool = True
+    """Whether the network is told t. The paper does not say."""
+
+    def __post_init__(self) -> None:
+        if self.vocabulary.size != self.schedule.vocab_size:
+            raise ValueError(
+                f"vocabulary and schedule must agree on the number of regular tokens, "
+                f"got {self.vocabulary.size} and {self.schedule.vocab_size}"
+            )
+        settings.integer("max_length", self.max_length, least=1)
+        if self.max_deletions is not None:
+            settings.integer("max_deletions", self.max_deletions, least=0)
+        if not isinstance(self.time_embedding, bool):
+            raise ValueError(f"time_embedding must be a bool, got {self.time_embedding!r}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data of everything but vocabulary and schedule, which have their own."""
+        return {
+            "backbone": self.backbone.to_dict(),
+            "max_length": self.max_length,
+            "max_deletions": self.max_deletions,
+            "time_embedding": self.time_embedding,
+        }
+
+    @classmethod
+    def from_dict(cls, data: object, vocabulary: Vocabulary, schedule: Schedule) -> DenoiserConfig:
+        """The configuration that `to_dict` described."""
+        names = ["backbone", "max_length", "max_deletions", "time_embedding"]
+        values = settings.fields("a denoiser", data, names)
+        backbone = backbone_from_dict(values.pop("backbone"))
+        return cls(backbone, vocabulary, schedule, **values)

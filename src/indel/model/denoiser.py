@@ -1,0 +1,218 @@
+"""The network of the reverse process: x_t and t in, a guess of the edits that led there out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from huggingface_hub import PyTorchModelHubMixin, snapshot_download
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from indel.batch import Batch
+from indel.model import folders
+from indel.model.config import DenoiserConfig
+from indel.model.length import LengthTable
+from indel.model.presets import preset_config
+from indel.process import Schedule, checks
+from indel.tokens import Vocabulary
+
+# Each further deletion in a slot starts out e⁻² times as likely. At rate 0.6, averaged over t, this
+# costs 0.532 nats a slot on text8; the best geometric law 0.529, a uniform one over 0…127 4.85.
+DELETION_SLOPE = 2.0
+
+_MODEL_CARD = """---
+{{ card_data }}
+---
+
+A denoiser of [indel](https://arxiv.org/abs/2107.07675), diffusion over sequences that can insert,
+delete and replace tokens. Vocabulary and noise schedule are in this repository:
+
+    from indel.model import Denoiser
+    denoiser = Denoiser.from_pretrained("the name of this repository or folder")
+"""
+
+
+class DenoiserOutput(NamedTuple):
+    """What the network thinks of the edits; meaningless but finite at padding."""
+
+    logits_token: Float[Tensor, "batch length values"]
+    """For each token of x_t: it comes from the regular token v of x_0 (0…K−1), or it was
+    inserted (K). Row i belongs to token i; there is none for EOS."""
+    logits_deletions: Float[Tensor, "batch length+1 counts"]
+    """For each slot: n = 0…N tokens of x_0 were deleted right before token i, and in row |x_t|
+    right before EOS."""
+
+
+class Denoiser(
+    nn.Module,
+    PyTorchModelHubMixin,
+    library_name="indel",
+    license="apache-2.0",
+    tags=["discrete-diffusion"],
+    paper_url="https://arxiv.org/abs/2107.07675",
+    model_card_template=_MODEL_CARD,
+):
+    """p̃_θ(x̃_0, ã_{0→t} | x_t): a transformer over the tokens of x_t and EOS, with two heads.
+
+    f_θ(x_t)[i] = E h_i / √width, E the embeddings of the regular tokens and INS;
+    g_θ(x_t)[i] = W h_i + b, b_n = −2n at the start. `length` is the table p_θ(|x_T|).
+
+    Paper: App. C.1
+
+    >>> from indel import CharacterVocabulary
+    >>> acgt, schedule = CharacterVocabulary("ACGT"), Schedule.paper(4, 10, 0.6)
+    >>> denoiser = Denoiser.from_preset("tiny", acgt, schedule, max_deletions=8)
+    >>> x_t = Batch.from_lists([acgt.encode("GATTACA"), [acgt.del_]])
+    >>> output = denoiser(x_t, torch.tensor([3, 10]))
+    >>> output.logits_token.shape, output.logits_deletions.shape
+    (torch.Size([2, 7, 5]), torch.Size([2, 8, 9]))
+    """
+
+    def __init__(self, config: DenoiserConfig, *, generator: torch.Generator | None = None) -> None:
+        """Start from T5's initial weights, drawn by the generator (default: torch's own)."""
+        super().__init__()
+        # The mixin would write its own idea of the configuration; `_save_pretrained` writes ours.
+        self._hub_mixin_config = None
+        self.config = config
+        self.vocabulary = config.vocabulary
+        self.schedule = config.schedule
+        self.max_deletions = (
+            config.max_length if config.max_deletions is None else config.max_deletions
+        )
+        width = config.backbone.width
+        self.embedding = nn.Embedding(config.vocabulary.augmented_size, width)
+        self.time_embedding = (
+            nn.Embedding(config.schedule.num_steps, width) if config.time_embedding else None
+        )
+        backbone = config.backbone.build(max_length=config.max_length, generator=generator)
+        if not isinstance(backbone, nn.Module):
+            raise TypeError(f"a backbone must be a torch.nn.Module, got {type(backbone).__name__}")
+        self.backbone = backbone
+        self.deletions_head = nn.Linear(width, self.max_deletions + 1)
+        self.length = LengthTable(config.max_length)
+        self._initialise(generator)
+
+    @torch.no_grad()
+    def _initialise(self, generator: torch.Generator | None) -> None:
+        nn.init.normal_(self.embedding.weight, generator=generator)
+        if self.time_embedding is not None:
+            nn.init.normal_(self.time_embedding.weight, generator=generator)
+        width = self.embedding.embedding_dim
+        nn.init.normal_(self.deletions_head.weight, std=width**-0.5, generator=generator)
+        counts = torch.arange(self.max_deletions + 1)
+        self.deletions_head.bias.copy_(-DELETION_SLOPE * counts)
+
+    @classmethod
+    def from_preset(
+        cls,
+        name: str,
+        vocabulary: Vocabulary,
+        schedule: Schedule,
+        *,
+        generator: torch.Generator | None = None,
+        **overrides: Any,
+    ) -> Denoiser:
+        """A new denoiser of a named size: tiny, small, paper-arithmetic or paper-text8.
+
+        Overrides replace fields of `DenoiserConfig` or `TransformerConfig`.
+        """
+        return cls(preset_config(name, vocabulary, schedule, **overrides), generator=generator)
+
+    def forward(self, x_t: Batch, t: Int[Tensor, " batch"] | int) -> DenoiserOutput:
+        """Logits of the edits, from x_t without its INS (`x_t.without(vocabulary.ins)`).
+
+        Paper: App. C.1
+        """
+        t = checks.times(t, x_t, first=1, last=self.schedule.num_steps)
+        tokens, mask = self._closed_by_eos(x_t)
+        embedded = self.embedding(tokens)
+        if self.time_embedding is not None:
+            embedded = embedded + self.time_embedding(t - 1)[:, None]
+        hidden = self.backbone(embedded, mask)
+        return DenoiserOutput(self._token_head(hidden[:, :-1]), self.deletions_head(hidden))
+
+    if TYPE_CHECKING:
+
+        def __call__(self, x_t: Batch, t: Tensor | int) -> DenoiserOutput: ...
+
+    def _closed_by_eos(
+        self, x_t: Batch
+    ) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "batch length"]]:
+        """The tokens with EOS at position |x_t| of each row, and what is not padding."""
+        vocabulary = self.vocabulary
+        allowed = (x_t.tokens < vocabulary.size) | (x_t.tokens == vocabulary.del_)
+        if not bool(allowed.all()):
+            row, position = (~allowed).nonzero()[0].tolist()
+            token = x_t.tokens[row, position].item()
+            raise ValueError(
+                f"x_t: token {token} at row {row}, position {position} must be regular (0…"
+                f"{vocabulary.size - 1}) or DEL = {vocabulary.del_}; INS = {vocabulary.ins} is "
+                f"taken out first: x_t.without(vocabulary.ins)"
+            )
+        positions = torch.arange(x_t.width + 1, device=x_t.device)
+        # Padding is embedded as EOS too, but masked: only the first EOS is seen.
+        ended = positions >= x_t.lengths[:, None]
+        tokens = functional.pad(x_t.tokens, (0, 1)).masked_fill(ended, vocabulary.eos)
+        mask = positions <= x_t.lengths[:, None]
+        return tokens, mask
+
+    def _token_head(
+        self, hidden: Float[Tensor, "batch length width"]
+    ) -> Float[Tensor, "batch length values"]:
+        """The logits of the K regular tokens and INS; DEL and EOS are no values."""
+        values = self.embedding.weight[: self.vocabulary.size + 1]
+        # T5's scale, which lets an embedding of variance 1 serve as an output matrix.
+        return functional.linear(hidden * self.embedding.embedding_dim**-0.5, values)
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        folders.write_config(save_directory, self.config)
+        super()._save_pretrained(save_directory)
+
+    @classmethod
+    def from_pretrained(  # type: ignore[override]  # a folder says all: no arguments of __init__
+        cls,
+        pretrained_model_name_or_path: str | Path,
+        *,
+        force_download: bool = False,
+        token: str | bool | None = None,
+        cache_dir: str | Path | None = None,
+        local_files_only: bool = False,
+        revision: str | None = None,
+        map_location: str | torch.device = "cpu",
+    ) -> Denoiser:
+        """Load what `save_pretrained` wrote, from a folder or from a repository on the Hub.
+
+        The denoiser is in evaluation mode. Nothing is unpickled and no code is run.
+        """
+        folder = Path(pretrained_model_name_or_path)
+        if not folder.is_dir():
+            downloaded = _download(
+                pretrained_model_name_or_path,
+                revision=revision,
+                cache_dir=cache_dir,
+                force_download=force_download,
+                token=token,
+                local_files_only=local_files_only,
+            )
+            folder = Path(downloaded)
+        config = folders.read_config(folder)
+        # The initial weights are overwritten; drawing them must not move torch's generator.
+        with torch.random.fork_rng(devices=[]):
+            denoiser = cls(config)
+        folders.read_weights(folder, denoiser)
+        return denoiser.to(map_location).eval()
+
+
+def _download(repository: str | Path, **options: Any) -> str:
+    try:
+        folder: str = snapshot_download(
+            str(repository), allow_patterns=list(folders.FILES), **options
+        )
+        return folder
+    except (OSError, ValueError) as error:  # no such repository, no network, no valid name
+        raise FileNotFoundError(
+            f"there is no folder {repository}, and no such repository on the Hub: {error}"
+        ) from error

@@ -1,0 +1,75 @@
+"""A trained denoiser as a folder: JSON for what it is, safetensors for its weights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from safetensors import SafetensorError
+from safetensors.torch import load_model
+from torch import nn
+
+from indel.model.config import DenoiserConfig
+from indel.process import Schedule
+from indel.tokens import Vocabulary
+
+CONFIG = "config.json"
+VOCABULARY = "vocabulary.json"
+SCHEDULE = "schedule.json"
+WEIGHTS = "model.safetensors"  # the name that Hugging Face's tools look for
+FILES = (CONFIG, VOCABULARY, SCHEDULE, WEIGHTS)
+
+Parsed = TypeVar("Parsed")
+
+
+def write_config(folder: Path, config: DenoiserConfig) -> None:
+    """Write everything but the weights."""
+    for name, data in (
+        (CONFIG, config.to_dict()),
+        (VOCABULARY, config.vocabulary.to_dict()),
+        (SCHEDULE, config.schedule.to_dict()),
+    ):
+        text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+        (folder / name).write_text(text + "\n", encoding="utf-8")
+
+
+def read_config(folder: Path) -> DenoiserConfig:
+    """Read what `write_config` wrote; an error says which file is not as expected."""
+    vocabulary = _read(folder / VOCABULARY, "a vocabulary", Vocabulary.from_dict)
+    schedule = _read(folder / SCHEDULE, "a noise schedule", Schedule.from_dict)
+    return _read(
+        folder / CONFIG,
+        "the sizes of a denoiser",
+        lambda data: DenoiserConfig.from_dict(data, vocabulary, schedule),
+    )
+
+
+def read_weights(folder: Path, model: nn.Module) -> None:
+    """Fill a model with the weights of a folder, every one of them and no others."""
+    path = _existing(folder / WEIGHTS, "the weights")
+    try:
+        load_model(model, path)
+    except SafetensorError as error:
+        raise ValueError(f"{path} should hold weights as safetensors: {error}") from error
+    except RuntimeError as error:
+        raise ValueError(f"{path} does not fit {folder / CONFIG}: {error}") from error
+
+
+def _read(path: Path, what: str, parse: Callable[[dict[str, object]], Parsed]) -> Parsed:
+    try:
+        data = json.loads(_existing(path, what).read_text(encoding="utf-8"))
+        if not isinstance(data, dict):
+            raise ValueError(f"a JSON object was expected, not {type(data).__name__}")
+        return parse(data)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path} should hold {what} as JSON: {error}") from error
+
+
+def _existing(path: Path, what: str) -> Path:
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} with {what} is missing; the folder of a denoiser holds {', '.join(FILES)}"
+        )
+    return path
