@@ -125,3 +125,27 @@ def pack(
     order = torch.argsort((~kept).to(torch.uint8), dim=1, stable=True)
     packed = torch.gather(values.masked_fill(~kept, fill), 1, order)
     return packed
+
+
+def spread(
+    tokens: Int[Tensor, "batch length"],
+    emitted: Bool[Tensor, "batch length"],
+    gaps: Int[Tensor, "batch slots"],
+) -> tuple[Batch, Int[Tensor, "batch width"]]:
+    """Leave gaps[0] empty places, then each emitted token followed by its gap, and nothing else.
+
+    Returns the sequences, with no token yet in the gaps, and for each place the position of the
+    token that went there, −1 in the gaps.
+    """
+    room = torch.where(emitted, 1 + gaps[:, 1:], 0)
+    ends = gaps[:, :1] + room.cumsum(dim=1)
+    lengths = torch.cat([gaps[:, :1], ends], dim=1)[:, -1]
+    width = int(lengths.max()) if len(lengths) else 0
+    # Tokens that leave nothing are sent to a column of their own, which is then cut off.
+    target = torch.where(emitted, ends - room, width)
+    positions = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
+    source = torch.full((len(tokens), width + 1), -1, device=tokens.device)
+    source = source.scatter(1, target, positions)[:, :width]
+    placed = torch.full((len(tokens), width + 1), PADDING, device=tokens.device)
+    placed = placed.scatter(1, target, tokens)[:, :width]
+    return Batch(placed, lengths), source

@@ -36,15 +36,12 @@ class Replacements(StrEnum):
 
 @app.callback(invoke_without_command=True)
 def start(
-    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     """Diffusion over sequences that can insert, delete and replace tokens."""
     if version:
         print(f"indel {__version__}")
         raise typer.Exit()
-    if context.invoked_subcommand is None:
-        print(context.get_help())
 
 
 @app.command()
@@ -116,7 +113,7 @@ def corrupt(
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code; bad input is one line on stderr and code 2."""
     try:
-        return app(arguments, prog_name="indel", standalone_mode=False) or 0
+        return app(arguments or ["--help"], prog_name="indel", standalone_mode=False) or 0
     except typer.TyperException as error:
         return _complain(_reason(error), error.exit_code)
     except (ValueError, OSError) as error:

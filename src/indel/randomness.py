@@ -81,6 +81,23 @@ def select(generator: Randomness, index: Int[Tensor, " rows"]) -> Randomness:
     return generator.rows(index) if isinstance(generator, RowSeeds) else generator
 
 
+def index_at(
+    cumulative: Float[Tensor, "*rows entries"], noise: Float[Tensor, "*shape"]
+) -> Int[Tensor, "*shape"]:
+    """The entry at which a running sum of weights passes noise · total; never one of weight 0.
+
+    Rows broadcast against the noise.
+    """
+    total = cumulative[..., -1]
+    # Rounding may lift the product to the total itself, past the last entry that has weight.
+    target = torch.minimum(noise * total, torch.nextafter(total, torch.zeros_like(total)))
+    shape = (*target.shape, cumulative.shape[-1])
+    found = torch.searchsorted(
+        cumulative.expand(shape).contiguous(), target[..., None].contiguous(), right=True
+    )
+    return found[..., 0].clamp_max(cumulative.shape[-1] - 1)
+
+
 def _mix(values: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
     values = (values ^ _shift_right(values, 30)) * _FACTOR_1
     values = (values ^ _shift_right(values, 27)) * _FACTOR_2

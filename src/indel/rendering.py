@@ -186,6 +186,7 @@ def render_chain(
         return ([token.piece, token.mark] if token else [_BLANK, _BLANK])[: 1 + marks]
 
     table = trace(chain, vocabulary)
+    gap = _gap(token for row in table for token in row.values())
     last = len(table) - 1
     labels = [[_label(t, last), _label(None, last)][: 1 + marks] for t in range(len(table))]
     if aligned:
@@ -193,10 +194,10 @@ def render_chain(
             [piece for row in table for piece in stack(row.get(line))]
             for line in column_order(table)
         ]
-        lines = _draw([label for pair in labels for label in pair], columns, width)
+        lines = _draw([label for pair in labels for label in pair], columns, width, gap)
         return Text("\n").join(lines)
     drawings = (
-        _draw(pair, [stack(token) for token in row.values()], width, continued=True)
+        _draw(pair, [stack(token) for token in row.values()], width, gap, continued=True)
         for pair, row in zip(labels, table, strict=True)
     )
     return Text("\n").join(line for lines in drawings for line in lines)
@@ -223,7 +224,9 @@ def render_summary(
     counts = Text("   ").join(
         Text.assemble(_sign(fate), f" {numbers[fate]} {fate.name.lower()}") for fate in Fate
     )
-    return Text("\n").join([*_draw(labels, pieces, width), Text(), Text(labels[1]) + counts])
+    gap = _gap(token for column in columns for token in (column.above, column.below) if token)
+    lines = _draw(labels, pieces, width, gap)
+    return Text("\n").join([*lines, Text(), Text(labels[1]) + counts])
 
 
 def render_legend() -> Text:
@@ -235,8 +238,8 @@ def render_legend() -> Text:
         (Token("a", Fate.DELETED), "deleted"),
     ]
     markers = [
-        (Token("+", Fate.INSERTED, is_marker=True), "INS, a letter from the next step on"),
-        (Token("×", Fate.DELETED, is_marker=True), "DEL, gone from the next step on"),
+        (Token("+", Fate.INSERTED, is_marker=True), "INS, a letter in the next step"),
+        (Token("×", Fate.DELETED, is_marker=True), "DEL, gone in the next step"),
     ]
     lines = []
     for name, items in (("letters", letters), ("markers", markers)):
@@ -259,13 +262,14 @@ def _draw(
     labels: Sequence[str],
     columns: Sequence[Sequence[Piece]],
     width: int,
+    gap: int,
     *,
     continued: bool = False,
 ) -> Iterator[Text]:
     """The lines of all blocks; `continued` ones follow without a gap and without labels."""
     if not columns:
         columns = [[Piece("(empty)", "dim") if label.strip() else _BLANK for label in labels]]
-    blocks = _blocks(columns, width - cell_len(labels[0]))
+    blocks = _blocks(columns, width - cell_len(labels[0]), gap)
     for number, block in enumerate(blocks):
         if number and not continued:
             yield Text()
@@ -282,21 +286,24 @@ def _draw(
 
 
 def _blocks(
-    columns: Sequence[Sequence[Piece]], width: int
+    columns: Sequence[Sequence[Piece]], width: int, gap: int
 ) -> Iterator[list[tuple[Sequence[Piece], int]]]:
     """As many columns as fit side by side, each with the room that it takes, then the next."""
-    widths = [max(cell_len(piece.text) for piece in column) for column in columns]
-    # Symbols of more than one character would run into each other.
-    gap = int(max(widths) > 1)
     block: list[tuple[Sequence[Piece], int]] = []
     used = 0
-    for column, size in zip(columns, widths, strict=True):
+    for column in columns:
+        size = max(cell_len(piece.text) for piece in column)
         if block and used + size > width:
             yield block
             block, used = [], 0
         block.append((column, size + gap))
         used += size + gap
     yield block
+
+
+def _gap(tokens: Iterable[Token]) -> int:
+    """The space between columns: symbols of more than one character would run together."""
+    return int(any(cell_len(token.symbol) > 1 for token in tokens))
 
 
 def _label(t: int | None, last: int) -> str:

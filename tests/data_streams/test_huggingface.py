@@ -174,6 +174,30 @@ def test_unusable_datasets_are_refused(tmp_path: Path) -> None:
         HuggingFaceText(unknown, BYTES, 9)
 
 
+def test_failed_read_is_not_taken_for_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = lines(tmp_path / "d.jsonl", numbered("r", 90))
+    data = HuggingFaceText(path, BYTES, 9, block=20)
+    expected = texts(data, 0, 200)
+    failing = HuggingFaceText(path, BYTES, 9, block=20)
+    whole = failing._records["train"]._dataset
+
+    class Failing:
+        def skip(self, count: int) -> Iterator[dict[str, str]]:
+            for number, record in enumerate(whole.skip(count), start=count):
+                if number == 50:
+                    raise ConnectionError("the line is dead")
+                yield record
+
+    failing._records["train"]._dataset = Failing()
+    assert texts(failing, 0, 40) == expected[:40]
+    with pytest.raises(DataUnavailable, match=r"cannot read .*d\.jsonl: .*the line is dead"):
+        failing.examples(40, 20)
+    failing._records["train"]._dataset = whole
+    assert texts(failing, 40, 160) == expected[40:]
+
+
 def test_names_that_lead_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(

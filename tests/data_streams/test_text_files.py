@@ -1,6 +1,7 @@
 """Text files: what is encoded, split and refused."""
 
 import os
+import random
 import re
 import tracemalloc
 from pathlib import Path
@@ -56,7 +57,7 @@ def test_files_are_read_by_name_one_after_the_other(tmp_path: Path, vocabulary: 
 
 
 def test_splits_are_the_first_then_two_last_shares(tmp_path: Path) -> None:
-    text = "".join(chr(97 + number % 26) for number in range(1000))
+    text = "".join(random.Random(0).choices("abcdefghijklmnopqrstuvwxyz", k=1000))
     path = written(tmp_path, {"text": text}) / "text"
     data = TextFiles(path, TEXT8, 10, held_out=0.1, cache=tmp_path)
     spans = {"train": text[:800], "valid": text[800:900], "test": text[900:]}

@@ -122,19 +122,17 @@ def test_parameters_are_not_doubled_by_the_tied_head() -> None:
 
 
 def test_deletions_start_near_none() -> None:
-    """The start must be better than knowing nothing, and close to the best law of one number."""
+    """Before training the deletions head costs little more than the law of n would."""
     denoiser, generator = make(max_length=40), torch.Generator().manual_seed(0)
-    x_0 = Batch(torch.randint(0, 5, (64, 20), generator=generator), torch.full((64,), 20))
-    t = torch.randint(1, 7, (64,), generator=generator)
+    x_0 = Batch(torch.randint(0, 5, (256, 20), generator=generator), torch.full((256,), 20))
+    t = torch.randint(1, 7, (256,), generator=generator)
     x_t, edits = corrupt(SCHEDULE, x_0, t, generator=generator)
     with_eos = torch.arange(x_t.width + 1) <= x_t.lengths[:, None]
     counts = edits.deletions[with_eos]
     logp = denoiser.deletions_head.bias.log_softmax(0)
-    loss = -logp[counts].mean().item()
-    share = (counts.float().mean() / (1 + counts.float().mean())).item()
-    best = -(torch.tensor(share).log() * counts + torch.tensor(1 - share).log()).mean().item()
-    assert loss < best + 0.05
-    assert logp[0].exp().item() == pytest.approx(1 - torch.tensor(-2.0).exp().item(), abs=1e-6)
+    frequencies = torch.bincount(counts) / len(counts)
+    entropy = torch.special.entr(frequencies).sum().item()
+    assert -logp[counts].mean().item() < entropy + 0.02
 
 
 @pytest.mark.parametrize("extra", [0, 1, 9])

@@ -133,7 +133,7 @@ def test_an_unknown_backbone_is_named(folder: Path) -> None:
 @pytest.mark.parametrize("name", ["/tmp/no/where", "no/where", "no/where/at/all"])
 def test_no_such_folder(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(FileNotFoundError, match=f"there is no folder {name}, and no such repo"):
+    with pytest.raises(FileNotFoundError, match=f"there is no folder {name}, and nothing came"):
         Denoiser.from_pretrained(name)
 
 

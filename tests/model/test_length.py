@@ -114,3 +114,15 @@ def test_bad_values_are_named() -> None:
         table.fit(torch.tensor([0, 0]), smoothing=0.0)
     with pytest.raises(ValueError, match="max_length must be an integer ≥ 0, got -1"):
         LengthTable(-1)
+
+
+def test_a_length_without_probability_is_never_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even by noise of exactly 0, which lies at the end of every such length."""
+    table = LengthTable(2)
+    table.fit(torch.tensor([0, 0, 5]), smoothing=0.0)
+
+    def zeros(generator: object, rows: int, width: int, *, dtype: torch.dtype) -> torch.Tensor:
+        return torch.zeros(rows, width, dtype=dtype)
+
+    monkeypatch.setattr("indel.model.length.uniform", zeros)
+    assert table.sample(3, generator=torch.Generator()).tolist() == [2, 2, 2]

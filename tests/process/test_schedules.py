@@ -27,6 +27,7 @@ from indel.process import (
     corrupt,
     corrupt_chain,
     paper_noise,
+    stacks,
     summarise,
 )
 from indel.process.measures import Measure
@@ -541,6 +542,18 @@ def test_steps_share_one_distribution_of_inserts() -> None:
         part.prob.data_ptr() for t in range(1, 11) for part in schedule.step(t).inserted.weights
     }
     assert len(kept) == 1
+
+
+@pytest.mark.xfail(reason="BUG 18: all jumps are made before the refusal", strict=True)
+def test_dense_jumps_that_would_not_fit_are_refused_before_they_are_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each jump keeps a matrix of its own: 1 000 steps over 4 096 tokens are 128 GB."""
+    monkeypatch.setattr(stacks, "MAX_STACK_BYTES", 5 * 10**2 * 8)
+    step = Step(0.1, 0.1, GaussianTransition(10, 1.0))
+    Schedule([step] * 4)
+    with pytest.raises(ValueError, match=r"6 dense transitions over 10 tokens need"):
+        Schedule([step] * 5)
 
 
 def test_steps_over_different_vocabularies_make_no_schedule() -> None:

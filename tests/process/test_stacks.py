@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 
 from frequencies import chi_square_p
 from indel.process import (
@@ -168,6 +168,14 @@ def test_a_uniform_stack_needs_no_parts() -> None:
     assert stack.mass.tolist() == [1.0, 0.0]
 
 
+@pytest.mark.xfail(reason="BUG 19: times do not broadcast where all is uniform", strict=True)
+def test_times_and_noise_broadcast_in_a_uniform_stack_as_well() -> None:
+    stack = stack_measures([Measure.uniform(4), Measure.uniform(4)], dense=False)
+    noise = torch.tensor([0.0, 0.3, 0.9], dtype=torch.float64)
+    tokens = stack.sample(torch.tensor([[0], [1]]), noise)
+    assert tokens.tolist() == [[0, 1, 3], [0, 1, 3]]
+
+
 # ---------------------------------------------------------------- transitions
 
 CHAIN: list[MixtureTransition] = [
@@ -282,12 +290,12 @@ def test_a_given_distribution_is_searched_in_place() -> None:
     assert largest.numel <= len(weights)
 
 
-class Largest(TorchDispatchMode):
+class Largest(TorchFunctionMode):
     """Watches the size of all tensors that are made."""
 
     numel = 0
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
         # A view stores nothing, so an expanded one is not large.
         if isinstance(result, torch.Tensor):

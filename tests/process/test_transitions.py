@@ -176,7 +176,20 @@ def test_records_are_exact(chain: list[Recipe]) -> None:
         again = transition_from_dict(record)
         assert isinstance(again, MixtureTransition) == isinstance(transition, MixtureTransition)
         assert torch.equal(again.matrix(), transition.matrix())
-        assert torch.equal(again.then(composed).matrix(), transition.then(composed).matrix())
+
+
+@pytest.mark.xfail(reason="BUG 2: parts are read in another order than written", strict=True)
+def test_records_keep_the_last_digit_of_sums() -> None:
+    for number in range(1, 60):
+        keeps = (number / 61, 1 / 3, number / 67)
+        composed = (
+            AbsorbingTransition(5, keeps[0], 4)
+            .then(AbsorbingTransition(5, keeps[1], 1))
+            .then(UniformTransition(5, keeps[2]))
+        )
+        again = transition_from_dict(json.loads(json.dumps(composed.to_dict())))
+        assert again.drawn.mass == composed.drawn.mass
+        assert torch.equal(again.then(again).matrix(), composed.then(composed).matrix())
 
 
 @pytest.mark.xfail(reason="BUG 2: parts of weight 0 are written but not read", strict=True)

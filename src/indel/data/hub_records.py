@@ -40,16 +40,17 @@ class Records:
     def read(self, first: int, count: int) -> list[Any]:
         """Records first … first+count−1, or fewer where the dataset ends."""
         try:
-            if self._rest is None or first != self._next:
-                self._rest = self._from(first)
-            records = list(itertools.islice(self._rest, count))
-            self._next = first + len(records)
-            if len(records) < count:
-                self._rest = None
-                if self.count is None:
-                    # Nothing read tells that the end lies before, but not where.
-                    known = records or first == 0
-                    self.count = self._next if known else sum(1 for _ in self._from(0))
+            # Forgotten until all has gone well: a reader that has failed looks like one at its end.
+            rest, self._rest = self._rest, None
+            if rest is None or first != self._next:
+                rest = self._from(first)
+            records = list(itertools.islice(rest, count))
+            if len(records) == count:
+                self._rest, self._next = rest, first + count
+            elif self.count is None:
+                # Nothing read tells that the end lies before, but not where.
+                known = records or first == 0
+                self.count = first + len(records) if known else sum(1 for _ in self._from(0))
             return records
         except OSError as error:
             raise DataUnavailable(f"cannot read {self._name}: {_one_line(error)}") from error
@@ -77,10 +78,7 @@ def open_records(
     splits: Mapping[Split, str],
 ) -> dict[Split, Records]:
     """The records of each split, of which only one column is read."""
-    loaded = {
-        key: _only(column, dataset, name)
-        for key, dataset in _load(name, config, revision, data_files).items()
-    }
+    loaded = _load(name, config, revision, data_files)
     native = _native_splits(name, list(loaded), splits)
     missing = [split for split in SPLITS if split not in native]
     for_training = _PERIOD - len(missing)
@@ -93,7 +91,7 @@ def open_records(
             source, kept, period = native["train"], range(for_training), _PERIOD
         else:
             source, kept, period = native[split], range(1), 1
-        records[split] = Records(name, loaded[source], kept, period)
+        records[split] = Records(name, _only(column, loaded[source], name), kept, period)
     return records
 
 

@@ -17,8 +17,8 @@ from indel.model.transformer import TransformerConfig
 class Backbone(Protocol):
     """A `torch.nn.Module` that turns embedded tokens into hidden states of the same width.
 
-    The mask is True at tokens and at EOS. Each sequence fills the front of its row; what is
-    behind it must not change the hidden states of the sequence.
+    The mask is True at tokens and at EOS, which every row has. Each sequence fills the front of
+    its row; what is behind it must not change the hidden states of the sequence.
     """
 
     def __call__(

@@ -103,7 +103,10 @@ class Transformer(nn.Module):
     def forward(
         self, embedded: Float[Tensor, "batch length width"], mask: Bool[Tensor, "batch length"]
     ) -> Float[Tensor, "batch length width"]:
-        """Hidden states; where the mask is False they are finite and mean nothing."""
+        """Hidden states; where the mask is False they are finite and mean nothing.
+
+        Each row of the mask is True somewhere.
+        """
         biases = self._attention_biases(mask)
         hidden = self.dropout(embedded)
         for layer in self.layers:
@@ -116,11 +119,8 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, "batch heads length length"]:
         """What all layers add to their scores: positions, and −∞ for keys that are padding."""
         length = mask.shape[1]
-        # Padding sees itself, or a row of padding alone would have nothing to attend to (0/0).
-        itself = torch.eye(length, dtype=torch.bool, device=mask.device)
-        hidden_keys = ~(mask[:, None, None, :] | itself)
         biases: Tensor = self.positions(length).expand(len(mask), -1, -1, -1)
-        biases = biases.masked_fill(hidden_keys, float("-inf"))
+        biases = biases.masked_fill(~mask[:, None, None, :], float("-inf"))
         device = biases.device.type
         # Otherwise autocast would convert this largest of tensors in each layer.
         return biases.to(torch.get_autocast_dtype(device)) if _autocast(device) else biases

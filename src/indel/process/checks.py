@@ -12,7 +12,8 @@ from indel.batch import Batch
 
 # A K×K matrix of float64 with more rows than this is refused: 4096² · 8 bytes = 128 MB.
 MAX_DENSE = 4096
-_SUM_TOLERANCE = 1e-8
+# What rows of float32 probabilities may miss 1 by; they are normalised in float64.
+_SUM_TOLERANCE = 1e-6
 
 
 def probability(name: str, value: float, *, below_one: bool = False) -> float:
@@ -35,7 +36,7 @@ def distribution(name: str, values: Float[Tensor, "*rows tokens"]) -> Float[Tens
     if bool(wrong.any()):
         where = wrong.nonzero()[0].tolist()
         raise ValueError(f"{name}{where or ''} must sum to 1, got {sums[tuple(where)].item()}")
-    return prob
+    return prob / sums[..., None]
 
 
 def vocab_size(value: int) -> int:

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from indel.batch import PADDING, Batch
+from indel.batch import Batch, spread
 from indel.process import checks
 from indel.process.edits import INSERTED, Edits
 from indel.process.schedules import Schedule
@@ -105,7 +105,7 @@ def _draw_jump(
     gaps = uniform(generator, len(x_0), x_0.width + 1, dtype=dtype)
     # 1 − stop = Σ_y ᾱ_t[y], the chance of one more insert.
     counts = _geometric(gaps, (1.0 - tables.stop)[at])
-    x_t, source = _place(tokens, emitted, counts)
+    x_t, source = spread(tokens, emitted, counts)
     inserted = _insert_values(tables, at, uniform(generator, *x_t.tokens.shape, dtype=dtype))
     return Batch(torch.where(source == INSERTED, inserted, x_t.tokens), x_t.lengths), source
 
@@ -161,7 +161,7 @@ def _draw_step(
     deleted = fate < torch.where(is_ins, tables.delete_inserted[at], tables.delete[at])
     tokens = torch.where(deleted, schedule.del_, tokens)
     gaps = uniform(generator, len(remaining), remaining.width + 1, dtype=dtype)
-    x_t, source = _place(tokens, remaining.mask, _geometric(gaps, tables.insert[at]))
+    x_t, source = spread(tokens, remaining.mask, _geometric(gaps, tables.insert[at]))
     marked = torch.where(source == INSERTED, schedule.ins, x_t.tokens)
     return Batch(marked, x_t.lengths), source
 
@@ -171,29 +171,6 @@ def _geometric(
 ) -> Int[Tensor, "batch gaps"]:
     """How often a coin of chance `more` succeeds in a row: P(n) = moreⁿ (1 − more)."""
     return torch.floor(torch.log1p(-noise) / torch.log(more)).long()
-
-
-def _place(
-    tokens: Int[Tensor, "batch length"],
-    emitted: Bool[Tensor, "batch length"],
-    inserts: Int[Tensor, "batch gaps"],
-) -> tuple[Batch, Int[Tensor, "batch width"]]:
-    """Lay out inserts[0], then each emitted token followed by its inserts, and nothing else.
-
-    The inserted positions hold no token yet; their source is −1.
-    """
-    room = torch.where(emitted, 1 + inserts[:, 1:], 0)
-    ends = inserts[:, :1] + room.cumsum(dim=1)
-    lengths = torch.cat([inserts[:, :1], ends], dim=1)[:, -1]
-    width = int(lengths.max()) if len(lengths) else 0
-    # Tokens that leave nothing are sent to a column of their own, which is then cut off.
-    target = torch.where(emitted, ends - room, width)
-    positions = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
-    source = torch.full((len(tokens), width + 1), INSERTED, device=tokens.device)
-    source = source.scatter(1, target, positions)[:, :width]
-    placed = torch.full((len(tokens), width + 1), PADDING, device=tokens.device)
-    placed = placed.scatter(1, target, tokens)[:, :width]
-    return Batch(placed, lengths), source
 
 
 def _redraw_long(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from indel.process.tables import JumpTables
+
+_CACHE_NUMBERS = 20_000_000
+_cache: WeakKeyDictionary[JumpTables, dict[tuple[int, int], DeletionTables]] = WeakKeyDictionary()
 
 
 class DeletionTables(NamedTuple):
@@ -51,6 +55,24 @@ def deletion_tables(
     loop = tables.insert_del[t - 1]
     shifted = _shifted_negative_binomial(loop, max_deleted + 1, max_observed)
     return DeletionTables(explicit @ shifted[:, :-1], explicit @ shifted[:, 1:])
+
+
+def cached_deletion_tables(
+    tables: JumpTables, t: Int[Tensor, " batch"], max_deleted: int, max_observed: int
+) -> DeletionTables:
+    """`deletion_tables` for training, where the same times come again and again.
+
+    All times are worked out once and kept as long as the schedule is, if that takes little room.
+    """
+    times = len(tables.stop)
+    kept = _cache.setdefault(tables, {})
+    full = max_deleted + 1, max(max_observed, max_deleted + 64)
+    if times * full[0] * full[1] > _CACHE_NUMBERS:
+        return deletion_tables(tables, t, max_deleted, max_observed)
+    if full not in kept:
+        every = torch.arange(times, device=t.device).clamp_min(1)
+        kept[full] = deletion_tables(tables, every, max_deleted, full[1])
+    return DeletionTables(*(table[t, :, : max_observed + 1] for table in kept[full]))
 
 
 def observed_limit(tables: JumpTables, t: Int[Tensor, " batch"], max_deleted: int) -> int:

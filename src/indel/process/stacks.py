@@ -6,7 +6,7 @@ Times, tokens and noise broadcast against each other; `t` picks the time of each
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -14,8 +14,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from indel.log_space import finite, logaddexp, logsumexp, safe_log
 from indel.process.measures import Given, Measure, Part, Point, Uniform
 from indel.process.transitions import MixtureTransition, Transition
+from indel.randomness import index_at
 
 # (times × K × K) float64 numbers beyond this are refused.
 MAX_STACK_BYTES = 4 * 1024**3
@@ -56,6 +58,11 @@ class Kernels(Protocol):
     ) -> Float[Tensor, "batch length tokens"]:
         """Weights on x to weights on y, with one time a sequence."""
 
+    def log_apply(
+        self, t: Int[Tensor, " batch"], logp: Float[Tensor, "batch length tokens"]
+    ) -> Float[Tensor, "batch length tokens"]:
+        """`apply` for logarithms, safe where weights are tiny; differentiable."""
+
     def columns(self, t: Int[Tensor, "..."], y: Int[Tensor, "..."]) -> Float[Tensor, "... tokens"]:
         """P(x becomes y) for every x."""
 
@@ -68,16 +75,16 @@ class Kernels(Protocol):
         """The same on a device."""
 
 
-def stack_measures(measures: Sequence[Measure], *, dense: bool) -> Measures:
-    """The measures of times 0, 1, …"""
-    if dense:
+def stack_measures(measures: Sequence[Measure], basis: Basis | None) -> Measures:
+    """The measures of times 0, 1, …: as mixtures over a basis, or dense without one."""
+    if basis is None:
         return DenseMeasures.of(torch.stack([measure.dense() for measure in measures]))
-    return MixtureMeasures.of(measures)
+    return MixtureMeasures.of(measures, basis)
 
 
-def stack_transitions(transitions: Sequence[Transition], *, dense: bool) -> Kernels:
-    """The transitions of times 0, 1, …"""
-    if dense:
+def stack_transitions(transitions: Sequence[Transition], basis: Basis | None) -> Kernels:
+    """The transitions of times 0, 1, …: as mixtures over a basis, or dense without one."""
+    if basis is None:
         size = len(transitions) * transitions[0].vocab_size ** 2 * 8
         if size > MAX_STACK_BYTES:
             raise ValueError(
@@ -88,75 +95,104 @@ def stack_transitions(transitions: Sequence[Transition], *, dense: bool) -> Kern
         return DenseKernels.of(torch.stack([each.matrix() for each in transitions]))
     mixtures = [each for each in transitions if isinstance(each, MixtureTransition)]
     keep = torch.tensor([each.prob_keep for each in mixtures], dtype=torch.float64)
-    return MixtureKernels(keep, MixtureMeasures.of([each.drawn for each in mixtures]))
+    return MixtureKernels(keep, MixtureMeasures.of([each.drawn for each in mixtures], basis))
 
 
 @dataclass(frozen=True)
-class MixtureMeasures:
-    """Σ_part weight[t, part] · part, with the parts in the order uniform, points, given."""
+class Basis:
+    """The parts that the measures of a schedule are mixtures of: uniform, points, given."""
 
     vocab_size: int
-    weights: Float[Tensor, "times parts"]
     points: tuple[int, ...]
     given: tuple[Float[Tensor, " tokens"], ...]
 
     @classmethod
-    def of(cls, measures: Sequence[Measure]) -> MixtureMeasures:
-        """Collect the parts that occur, and the weight of each at each time."""
-        parts: dict[Part, int] = {Uniform(): 0}
-        every = {part for measure in measures for part in measure.weights}
+    def of(cls, measures: Iterable[Measure], vocab_size: int) -> Basis:
+        """Every part that occurs."""
+        every = dict.fromkeys(part for measure in measures for part in measure.weights)
         points = sorted(part.token for part in every if isinstance(part, Point))
-        given = [part for part in every if isinstance(part, Given)]
-        listed: list[Part] = [*map(Point, points), *given]
-        parts |= {part: number for number, part in enumerate(listed, start=1)}
-        weights = torch.zeros(len(measures), len(parts), dtype=torch.float64)
+        given = tuple(part.prob for part in every if isinstance(part, Given))
+        return cls(vocab_size, tuple(points), given)
+
+    @property
+    def parts(self) -> list[Part]:
+        """The parts in the order of the weights."""
+        return [Uniform(), *map(Point, self.points), *map(Given, self.given)]
+
+    def densities(self, token: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape parts"]:
+        """The probability of a token under each part."""
+        dtype = self.given[0].dtype if self.given else torch.float64
+        columns = [torch.full_like(token, 1.0 / self.vocab_size, dtype=dtype)]
+        columns += [(token == point).to(dtype) for point in self.points]
+        columns += [prob[token] for prob in self.given]
+        return torch.stack(columns, dim=-1)
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> Basis:
+        """The same on a device."""
+        given = tuple(prob.to(dtype).to(device) for prob in self.given)
+        return Basis(self.vocab_size, self.points, given)
+
+
+@dataclass(frozen=True)
+class MixtureMeasures:
+    """Σ_part weights[t, part] · part."""
+
+    basis: Basis
+    weights: Float[Tensor, "times parts"]
+
+    @classmethod
+    def of(cls, measures: Sequence[Measure], basis: Basis) -> MixtureMeasures:
+        """The weight of each part at each time."""
+        number = {part: number for number, part in enumerate(basis.parts)}
+        weights = torch.zeros(len(measures), len(number), dtype=torch.float64)
         for time, measure in enumerate(measures):
             for part, weight in measure.weights.items():
-                weights[time, parts[part]] = weight
-        size = measures[0].vocab_size
-        return cls(size, weights, tuple(points), tuple(part.prob for part in given))
+                weights[time, number[part]] = weight
+        return cls(basis, weights)
 
     @property
     def mass(self) -> Float[Tensor, " times"]:
         return self.weights.sum(dim=-1)
 
     def prob(self, t: Int[Tensor, "..."], token: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
-        weight = self.weights[t]
-        total = weight[..., 0] / self.vocab_size + torch.zeros_like(token, dtype=weight.dtype)
-        for part, point in enumerate(self.points, start=1):
+        # Part by part, so that the uniform one costs a look-up by time and nothing by token.
+        weight, basis = self.weights[t], self.basis
+        total = weight[..., 0] / basis.vocab_size
+        for part, point in enumerate(basis.points, start=1):
             total = total + weight[..., part] * (token == point)
-        for part, prob in enumerate(self.given, start=1 + len(self.points)):
+        for part, prob in enumerate(basis.given, start=1 + len(basis.points)):
             total = total + weight[..., part] * prob[token]
-        return total
+        return total + torch.zeros_like(token, dtype=total.dtype)
 
     def vectors(self, t: Int[Tensor, "..."]) -> Float[Tensor, "... tokens"]:
-        every = torch.arange(self.vocab_size, device=t.device)
+        every = torch.arange(self.basis.vocab_size, device=t.device)
         return self.prob(t[..., None], every)
 
     def sample(self, t: Int[Tensor, "..."], noise: Float[Tensor, "..."]) -> Int[Tensor, "..."]:
-        if not self.points and not self.given:
-            return _index_below(noise, self.vocab_size)
+        basis = self.basis
+        if not basis.points and not basis.given:
+            return _index_below(noise, basis.vocab_size)
         # One noise number serves twice: it picks the part, and where it fell within that part's
         # stretch is uniform again.
         share = (self.weights / self.mass[:, None]).nan_to_num(0.0)
         upper = share.cumsum(dim=-1)
+        # Rounding may leave the last sum just below 1: noise above it belongs to the last part
+        # that has weight.
+        upper = upper.masked_fill(upper >= upper[:, -1:], 1.0)
         part = (noise[..., None] >= upper[t]).sum(dim=-1).clamp_max(self.weights.shape[1] - 1)
         width = torch.take_along_dim(share[t], part[..., None], dim=-1)[..., 0]
         lower = torch.take_along_dim(upper[t], part[..., None], dim=-1)[..., 0] - width
         rest = ((noise - lower) / width).nan_to_num(0.0).clamp(0.0, 1.0)
-        token = _index_below(rest, self.vocab_size)
-        for number, point in enumerate(self.points, start=1):
+        token = _index_below(rest, basis.vocab_size)
+        for number, point in enumerate(basis.points, start=1):
             token = torch.where(part == number, point, token)
-        for number, prob in enumerate(self.given, start=1 + len(self.points)):
-            drawn = _inverse_cumulative(prob.cumsum(dim=-1), rest)
+        for number, prob in enumerate(basis.given, start=1 + len(basis.points)):
+            drawn = index_at(prob.cumsum(dim=-1), rest)
             token = torch.where(part == number, drawn, token)
         return token
 
     def to(self, device: torch.device, dtype: torch.dtype) -> MixtureMeasures:
-        given = tuple(prob.to(dtype).to(device) for prob in self.given)
-        return MixtureMeasures(
-            self.vocab_size, self.weights.to(dtype).to(device), self.points, given
-        )
+        return MixtureMeasures(self.basis.to(device, dtype), self.weights.to(dtype).to(device))
 
 
 @dataclass(frozen=True)
@@ -179,7 +215,7 @@ class DenseMeasures:
         return self.weights[t]
 
     def sample(self, t: Int[Tensor, "..."], noise: Float[Tensor, "..."]) -> Int[Tensor, "..."]:
-        return _inverse_cumulative(self.cumulative[t], noise)
+        return index_at(self.cumulative[t], noise)
 
     def to(self, device: torch.device, dtype: torch.dtype) -> DenseMeasures:
         return DenseMeasures(
@@ -205,8 +241,15 @@ class MixtureKernels:
         kept = self.keep[t][:, None, None] * weights
         return kept + weights.sum(dim=-1, keepdim=True) * self.drawn.vectors(t)[:, None, :]
 
+    def log_apply(
+        self, t: Int[Tensor, " batch"], logp: Float[Tensor, "batch length tokens"]
+    ) -> Float[Tensor, "batch length tokens"]:
+        keep = self.keep[t].to(logp.dtype).log()[:, None, None]
+        drawn = self.drawn.vectors(t).to(logp.dtype).log()[:, None, :]
+        return logaddexp(logp + keep, logsumexp(logp, dim=-1, keepdim=True) + drawn)
+
     def columns(self, t: Int[Tensor, "..."], y: Int[Tensor, "..."]) -> Float[Tensor, "... tokens"]:
-        every = torch.arange(self.drawn.vocab_size, device=t.device)
+        every = torch.arange(self.drawn.basis.vocab_size, device=t.device)
         return self.prob(t[..., None], every, y[..., None])
 
     def sample(
@@ -243,6 +286,14 @@ class DenseKernels:
     ) -> Float[Tensor, "batch length tokens"]:
         return weights @ self.matrices[t]
 
+    def log_apply(
+        self, t: Int[Tensor, " batch"], logp: Float[Tensor, "batch length tokens"]
+    ) -> Float[Tensor, "batch length tokens"]:
+        # A matrix product needs linear numbers: in the tables' own precision, from the largest on.
+        top = finite(logp.detach().amax(dim=-1, keepdim=True))
+        weights = self.apply(t, (logp - top).to(self.matrices.dtype).exp())
+        return (safe_log(weights) + top).to(logp.dtype)
+
     def columns(self, t: Int[Tensor, "..."], y: Int[Tensor, "..."]) -> Float[Tensor, "... tokens"]:
         every = torch.arange(self.matrices.shape[1], device=t.device)
         return self.matrices[t[..., None], every, y[..., None]]
@@ -250,7 +301,7 @@ class DenseKernels:
     def sample(
         self, t: Int[Tensor, "..."], x: Int[Tensor, "..."], noise: Float[Tensor, "..."]
     ) -> Int[Tensor, "..."]:
-        return _inverse_cumulative(self.cumulative[t, x], noise)
+        return index_at(self.cumulative[t, x], noise)
 
     def to(self, device: torch.device, dtype: torch.dtype) -> DenseKernels:
         return DenseKernels(
@@ -261,17 +312,3 @@ class DenseKernels:
 def _index_below(noise: Float[Tensor, "..."], size: int) -> Int[Tensor, "..."]:
     """A number in 0…size−1, all alike."""
     return (noise * size).long().clamp_max(size - 1)
-
-
-def _inverse_cumulative(
-    cumulative: Float[Tensor, "... tokens"], noise: Float[Tensor, "..."]
-) -> Int[Tensor, "..."]:
-    """The token at which the running sum passes noise · total; never one of weight 0."""
-    total = cumulative[..., -1]
-    # Rounding may lift the product to the total itself, past the last token that has weight.
-    target = torch.minimum(noise * total, torch.nextafter(total, torch.zeros_like(total)))
-    shape = (*target.shape, cumulative.shape[-1])
-    found = torch.searchsorted(
-        cumulative.expand(shape).contiguous(), target[..., None].contiguous(), right=True
-    )
-    return found[..., 0].clamp_max(cumulative.shape[-1] - 1)

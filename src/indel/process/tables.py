@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -11,12 +11,19 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from indel.process.jumps import Jump
-from indel.process.stacks import Kernels, Measures, stack_measures, stack_transitions
+from indel.process.measures import Measure
+from indel.process.stacks import (
+    Basis,
+    Kernels,
+    Measures,
+    stack_measures,
+    stack_transitions,
+)
 from indel.process.steps import Step
 from indel.process.transitions import IdentityTransition, MixtureTransition
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JumpTables:
     """The parameters of jump(t) at index t = 0…T; names as in `Jump`."""
 
@@ -34,10 +41,10 @@ class JumpTables:
     vocab_size: int
 
     @classmethod
-    def of(cls, jumps: Sequence[Jump], *, dense: bool) -> JumpTables:
+    def of(cls, jumps: Sequence[Jump], basis: Basis | None) -> JumpTables:
         """Stack the jumps."""
         return cls(
-            inserts=stack_measures([jump.inserts for jump in jumps], dense=dense),
+            inserts=stack_measures([jump.inserts for jump in jumps], basis),
             insert_ins=_column(jump.insert_ins for jump in jumps),
             insert_del=_column(jump.insert_del for jump in jumps),
             stop=_column(jump.stop for jump in jumps),
@@ -45,8 +52,8 @@ class JumpTables:
             delete=_column(jump.prob_delete for jump in jumps),
             delete_now=_column(jump.delete_now for jump in jumps),
             keep=_column(jump.keep for jump in jumps),
-            kept=stack_transitions([jump.kept for jump in jumps], dense=dense),
-            background=stack_measures([jump.background for jump in jumps], dense=dense),
+            kept=stack_transitions([jump.kept for jump in jumps], basis),
+            background=stack_measures([jump.background for jump in jumps], basis),
             replace_del=_column(jump.replace_del for jump in jumps),
             vocab_size=jumps[0].vocab_size,
         )
@@ -85,15 +92,15 @@ class StepTables:
     vocab_size: int
 
     @classmethod
-    def of(cls, steps: Sequence[Step], *, dense: bool) -> StepTables:
+    def of(cls, steps: Sequence[Step], basis: Basis | None) -> StepTables:
         """Stack the steps."""
         steps = [Step(0.0, 0.0, IdentityTransition(steps[0].vocab_size)), *steps]
         return cls(
             insert=_column(step.insert for step in steps),
             delete=_column(step.delete for step in steps),
             delete_inserted=_column(step.delete_inserted for step in steps),
-            transition=stack_transitions([step.transition for step in steps], dense=dense),
-            inserted=stack_measures([step.inserted for step in steps], dense=dense),
+            transition=stack_transitions([step.transition for step in steps], basis),
+            inserted=stack_measures([step.inserted for step in steps], basis),
             vocab_size=steps[0].vocab_size,
         )
 
@@ -135,8 +142,10 @@ class Tables:
     @classmethod
     def of(cls, steps: Sequence[Step], jumps: Sequence[Jump]) -> Tables:
         """Stack them, as mixtures if every transition is one, otherwise dense."""
+        basis = Basis.of(_measures(steps, jumps), steps[0].vocab_size)
         dense = not all(isinstance(step.transition, MixtureTransition) for step in steps)
-        return cls(JumpTables.of(jumps, dense=dense), StepTables.of(steps, dense=dense))
+        shared = None if dense else basis
+        return cls(JumpTables.of(jumps, shared), StepTables.of(steps, shared))
 
     @property
     def dtype(self) -> torch.dtype:
@@ -146,6 +155,18 @@ class Tables:
     def to(self, device: torch.device, dtype: torch.dtype) -> Tables:
         """Cast first, then move: not all devices have float64."""
         return Tables(_moved(self.jump, device, dtype), _moved(self.step, device, dtype))
+
+
+def _measures(steps: Sequence[Step], jumps: Sequence[Jump]) -> Iterator[Measure]:
+    """Every measure that the tables hold."""
+    for step in steps:
+        yield step.inserted
+        if isinstance(step.transition, MixtureTransition):
+            yield step.transition.drawn
+    for jump in jumps:
+        yield from (jump.inserts, jump.background)
+        if isinstance(jump.kept, MixtureTransition):
+            yield jump.kept.drawn
 
 
 def _column(values: Iterable[float]) -> Float[Tensor, " times"]:

@@ -1,0 +1,268 @@
+"""The training objective: one term L_{t−1} of the bound in closed form, and L_T.
+
+L = E[−log p_θ(x_T)] + Σ_t E[−log p_θ(x_{t−1}|x_t) + log q(x_t|x_{t−1})], in nats a sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from indel.batch import Batch, pack
+from indel.log_space import weighted
+from indel.model.cross_entropies import token_terms
+from indel.model.denoiser import DenoiserOutput
+from indel.model.length import LengthTable
+from indel.model.reverse import EditWeights, ReverseStep, log_deleted, log_observed
+from indel.process import INSERTED, Edits, Schedule, corrupt, posterior, sample_edits
+from indel.process.counts import cached_deletion_tables, observed_limit
+from indel.process.lengths import length_law
+from indel.process.posteriors import prob_pair
+from indel.process.stacks import MixtureKernels
+from indel.process.tables import Tables
+from indel.randomness import Randomness
+from indel.times import TimeLaw
+
+Denoise = Callable[[Batch, Tensor], DenoiserOutput]
+"""The network: x_t without INS and t in, logits out."""
+
+
+class StepTerms(NamedTuple):
+    """One term L_{t−1} for each sequence, in parts; their sum is the term."""
+
+    tokens: Float[Tensor, " batch"]
+    """−E log p_θ of the tokens' values."""
+    deletions: Float[Tensor, " batch"]
+    """−E log p_θ of the numbers of DELs."""
+    forward: Float[Tensor, " batch"]
+    """E log q(x_t | x_{t−1}), at most 0."""
+
+    @property
+    def total(self) -> Float[Tensor, " batch"]:
+        """L_{t−1}."""
+        return self.tokens + self.deletions + self.forward
+
+
+class Loss(NamedTuple):
+    """An unbiased estimate of the bound for each sequence, in nats, from one random t each."""
+
+    total: Float[Tensor, " batch"]
+    terms: StepTerms
+    """L_{t−1} at the drawn t, not weighted."""
+    length: Float[Tensor, " batch"]
+    """L_T."""
+    t: Int[Tensor, " batch"]
+    weight: Float[Tensor, " batch"]
+    """1 / P(t): total = weight · terms.total + length."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Draws t and x_t for given data and evaluates the bound there.
+
+    Paper: Eqs. (2) and (3)
+    """
+
+    schedule: Schedule
+    times: TimeLaw
+    max_length: int | None = None
+    """Over-long x_t are drawn again, as in the paper; None means no limit."""
+    edit_samples: int = 1
+    """How many edit summaries are averaged; 1 takes the one that made x_t."""
+    marginalise: bool = False
+    """Sum over all edit summaries instead: lower variance, at a higher price."""
+    weights: EditWeights | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        _check_last_step(self.schedule)
+        if self.edit_samples < 1:
+            raise ValueError(f"edit_samples must be at least 1, got {self.edit_samples}")
+
+    def __call__(
+        self, denoise: Denoise, length: LengthTable, x_0: Batch, *, generator: Randomness
+    ) -> Loss:
+        """The loss of each sequence at a random time.
+
+        Paper: Eq. (2), with t drawn at random
+        """
+        t, weight = self.times.draw(len(x_0), generator=generator)
+        x_t, edits = corrupt(self.schedule, x_0, t, generator=generator, max_length=self.max_length)
+        seen = x_t.without(self.schedule.ins)
+        output = denoise(seen, t)
+        terms = self._terms(output, x_0, x_t, seen, edits, t, generator)
+        at_end = length_term(self.schedule, length, x_0.lengths)
+        total = weight.to(terms.total.dtype) * terms.total + at_end
+        return Loss(total, terms, at_end, t, weight)
+
+    def _terms(
+        self,
+        output: DenoiserOutput,
+        x_0: Batch,
+        x_t: Batch,
+        seen: Batch,
+        edits: Edits,
+        t: Tensor,
+        generator: Randomness,
+    ) -> StepTerms:
+        if self.marginalise:
+            return marginal_terms(self.schedule, output, x_0, x_t, seen, t, self.weights)
+        summaries = [edits]
+        for _ in range(self.edit_samples - 1):
+            summaries.append(sample_edits(self.schedule, x_0, x_t, t, generator=generator))
+        each = [
+            step_terms(self.schedule, output, x_0, x_t, seen, summary, t, self.weights)
+            for summary in summaries
+        ]
+        return StepTerms(*(torch.stack(part).mean(dim=0) for part in zip(*each, strict=True)))
+
+
+def step_terms(
+    schedule: Schedule,
+    output: DenoiserOutput,
+    x_0: Batch,
+    x_t: Batch,
+    seen: Batch,
+    edits: Edits,
+    t: Int[Tensor, " batch"],
+    weights: EditWeights | None = None,
+) -> StepTerms:
+    """L_{t−1} in closed form for one edit summary; `seen` is x_t without INS.
+
+    Paper: Eq. (3)
+    """
+    tables = schedule.tables(x_t.device)
+    weights = EditWeights.normalised(tables.jump) if weights is None else weights
+    if not isinstance(tables.jump.kept, MixtureKernels):
+        return _dense_terms(schedule, output, x_0, x_t, seen, edits, t, weights)
+    source, deleted = _edits_of_seen(x_t, seen, edits, ins=schedule.ins)
+    origin = x_0.tokens.gather(1, source.clamp_min(0)) if x_0.width else source
+    shape, at = seen.tokens.shape, t[:, None].expand(seen.tokens.shape)
+    tokens = token_terms(
+        tables,
+        weights,
+        output.logits_token.flatten(0, 1),
+        origin.flatten(),
+        seen.tokens.flatten(),
+        (source == INSERTED).flatten(),
+        seen.mask.flatten(),
+        at.flatten(),
+    )
+    forward = tokens.forward.reshape(shape).sum(dim=1)
+    return StepTerms(
+        tokens=tokens.cross_entropy.reshape(shape).sum(dim=1),
+        deletions=_deletion_cross_entropy(
+            tables, weights, output, seen, origin, source, deleted, t
+        ),
+        forward=forward + _log_inserts(tables, x_t, seen, t).to(forward.dtype),
+    )
+
+
+def marginal_terms(
+    schedule: Schedule,
+    output: DenoiserOutput,
+    x_0: Batch,
+    x_t: Batch,
+    seen: Batch,
+    t: Int[Tensor, " batch"],
+    weights: EditWeights | None = None,
+) -> StepTerms:
+    """L_{t−1} averaged over all edit summaries, exactly: the same mean, a smaller variance."""
+    return _dense_terms(schedule, output, x_0, x_t, seen, None, t, weights)
+
+
+def length_term(
+    schedule: Schedule, length: LengthTable, lengths: Int[Tensor, " batch"]
+) -> Float[Tensor, " batch"]:
+    """L_T = E[−log p_θ(|x_T|)] with the exact law of |x_T| given |x_0|.
+
+    Paper: Sec. 3.3
+    """
+    _check_last_step(schedule)
+    known, rows = torch.unique(lengths, return_inverse=True)
+    law = length_law(schedule, known, schedule.num_steps)
+    logp = length.log_prob(torch.arange(law.shape[1], device=law.device))
+    return -(law.to(logp.dtype) @ logp)[rows]
+
+
+def _dense_terms(
+    schedule: Schedule,
+    output: DenoiserOutput,
+    x_0: Batch,
+    x_t: Batch,
+    seen: Batch,
+    edits: Edits | None,
+    t: Tensor,
+    weights: EditWeights | None,
+) -> StepTerms:
+    """The same by way of the dense posterior: for any transition, and for all summaries at once."""
+    law = posterior(schedule, x_0, x_t, edits, t)
+    reverse = ReverseStep.of(schedule, output, seen, t, weights=weights)
+    entropy = reverse.cross_entropy(law, x_t)
+    return StepTerms(*entropy, law.expected_log_step.to(entropy.tokens.dtype))
+
+
+def _edits_of_seen(
+    x_t: Batch, seen: Batch, edits: Edits, *, ins: int
+) -> tuple[Int[Tensor, "batch length"], Int[Tensor, "batch slots"]]:
+    """Sources and deletions at the tokens that are not INS, and at EOS."""
+    kept = x_t.mask & (x_t.tokens != ins)
+    source = pack(edits.source, kept, fill=INSERTED)[:, : seen.width]
+    deleted = pack(edits.deletions[:, :-1], kept, fill=0)[:, : seen.width]
+    deleted = torch.nn.functional.pad(deleted, (0, 1))
+    at_end = edits.deletions.gather(1, x_t.lengths[:, None])
+    return source, deleted.scatter(1, seen.lengths[:, None], at_end)
+
+
+def _deletion_cross_entropy(
+    tables: Tables,
+    weights: EditWeights,
+    output: DenoiserOutput,
+    seen: Batch,
+    origin: Int[Tensor, "batch length"],
+    source: Int[Tensor, "batch length"],
+    deleted: Int[Tensor, "batch slots"],
+    t: Int[Tensor, " batch"],
+) -> Float[Tensor, " batch"]:
+    """−Σ_n q(n_obs = n) log Σ_m p̃(m) M_{t−1}[m, n], summed over the slots."""
+    most = int(deleted.max()) if deleted.numel() else 0
+    largest = output.logits_deletions.shape[-1] - 1
+    if most > largest:
+        raise ValueError(
+            f"{most} tokens were deleted in one slot, but the network predicts at most "
+            f"{largest}: max_deletions must be at least {most}"
+        )
+    observed = observed_limit(tables.jump, t, most)
+    counts = cached_deletion_tables(tables.jump, t, largest, observed)
+    pair = prob_pair(tables, origin, seen.tokens, t[:, None]).masked_fill(source == INSERTED, 0.0)
+    pair = torch.nn.functional.pad(pair, (0, 1))[..., None]
+    rows = deleted[..., None].expand(-1, -1, observed + 1)
+    law = torch.lerp(counts.plain.gather(1, rows), counts.paired.gather(1, rows), pair)
+    logp = log_deleted(output.logits_deletions.to(law.dtype), t, weights)
+    each = weighted(law, log_observed(logp, counts.plain)).sum(dim=-1)
+    positions = torch.arange(seen.width + 1, device=t.device)
+    inside = positions <= seen.lengths[:, None]
+    total = -torch.where(inside, each, 0.0).sum(dim=1)
+    return total.to(torch.promote_types(output.logits_deletions.dtype, torch.float32))
+
+
+def _log_inserts(
+    tables: Tables, x_t: Batch, seen: Batch, t: Int[Tensor, " batch"]
+) -> Float[Tensor, " batch"]:
+    """#INS·log α_t + (|w| + 1) log(1 − α_t), what E[log q(x_t|x_{t−1})] has besides the tokens."""
+    insert = tables.step.insert[t]
+    inserts = (x_t.lengths - seen.lengths).to(insert.dtype)
+    return torch.xlogy(inserts, insert) + (seen.lengths + 1) * torch.log1p(-insert)
+
+
+def _check_last_step(schedule: Schedule) -> None:
+    last = schedule.step(schedule.num_steps)
+    if (last.delete, last.delete_inserted, last.insert) != (1.0, 1.0, 0.0):
+        raise ValueError(
+            f"the last step must delete everything and insert nothing, so that only the length of "
+            f"x_T is left to learn; got {last}"
+        )

@@ -1,0 +1,55 @@
+"""The law of |x_t| given |x_0|."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from indel.process.counts import logp_negative_binomial
+from indel.process.schedules import Schedule
+
+
+def length_law(
+    schedule: Schedule, lengths: Int[Tensor, " batch"], t: int
+) -> Float[Tensor, "batch counts"]:
+    """P(|x_t| = n | |x_0|), n = 0, 1, … up to where less than 1e−12 is left, markers included.
+
+    m ~ Binomial(|x_0|, 1 − β̄_t) tokens are emitted, and each of the m + 1 gaps gets inserts:
+    |x_t| ~ m + NB(m + 1, 1 − Σᾱ_t).
+    """
+    tables = schedule.tables(lengths.device).jump
+    longest = int(lengths.max()) if len(lengths) else 0
+    delete, more = tables.delete[t], 1.0 - tables.stop[t]
+    emitted = torch.arange(longest + 1, device=lengths.device)
+    known, unique_rows = torch.unique(lengths, return_inverse=True)
+    survive = _binomial(known[:, None], emitted, 1.0 - delete)
+    counts = torch.arange(_longest(longest, float(more)) + 1, device=lengths.device)
+    extra = counts - emitted[:, None]
+    logp = logp_negative_binomial(extra.clamp_min(0), emitted[:, None] + 1, more)
+    law = survive @ logp.exp().masked_fill(extra < 0, 0.0)
+    return law[unique_rows]
+
+
+def _binomial(
+    trials: Int[Tensor, "rows 1"], count: Int[Tensor, " counts"], prob: Float[Tensor, ""]
+) -> Float[Tensor, "rows counts"]:
+    n, k = trials.to(prob.dtype), count.to(prob.dtype)
+    failures = (n - k).clamp_min(0)
+    ways = torch.lgamma(n + 1) - torch.lgamma(k + 1) - torch.lgamma(failures + 1)
+    logp = ways + torch.xlogy(k, prob) + torch.xlogy(failures, 1.0 - prob)
+    return logp.exp().masked_fill(k > n, 0.0)
+
+
+def _longest(length: int, more: float) -> int:
+    """A length that is exceeded with probability below 1e−12 when all `length` tokens are kept."""
+    if more == 0.0:
+        return length
+    mean = (length + 1) * more / (1.0 - more)
+    spread = (mean / (1.0 - more)) ** 0.5
+    counts = torch.arange(int(mean + 20 * spread) + 200, dtype=torch.float64)
+    logp = logp_negative_binomial(
+        counts.long(), torch.tensor(length + 1), torch.tensor(more, dtype=torch.float64)
+    )
+    tail = 1.0 - logp.exp().cumsum(dim=0)
+    return length + int((tail > 1e-13).sum()) + 1
