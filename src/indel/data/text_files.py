@@ -19,7 +19,7 @@ from indel.data.streams import Split
 from indel.normalisation import normalise_text8
 from indel.tokens import TokenizerVocabulary, Vocabulary
 
-_PIECE = 1 << 18  # bytes; memory stays at some ten times this, whatever the size of the files
+_PIECE = 1 << 18  # bytes; memory stays within some twenty times this, however long the files
 _ENCODING_VERSION = 1  # part of the name of a cached file: raise it when encoding changes
 _LAST_WORD_END = re.compile(r"(?s).*\S(?=\s)")
 

@@ -239,18 +239,30 @@ class _Guess(NamedTuple):
 
 def _background_sum(guess: _Guess, post: _SmoothPosterior) -> Rows:
     """Σ_y background_y · log(keep·p̃(y) + smooth_y), the one pass over all values."""
-    dtype = guess.logits.dtype
-    # Relative to their sum, so that nothing underflows; the sum is a constant that cancels.
+    basis, background = guess.basis, post.background.to(guess.logits.dtype)
+    # Relative to their sum over y, so that little underflows; it is a constant that cancels.
     level = guess.log_everything.detach()
-    smooth = (guess.log_smooth - level[:, None]).exp()
-    # Rows without a background ask for nothing: any positive number keeps their logarithm finite.
-    unused = post.background.sum(dim=-1) == 0
-    smooth = torch.where(unused[:, None], 1.0, smooth)
+    log_smooth = guess.log_smooth - level[:, None]
     shift = guess.log_keep - guess.log_total - level
-    result: Rows = _BackgroundSum.apply(  # type: ignore[no-untyped-call]
-        guess.logits, shift, smooth, post.background.to(dtype), guess.basis
+    tiny = torch.finfo(background.dtype).tiny
+    missing = (_expand(log_smooth.detach().exp(), basis) < tiny) & (_expand(background, basis) > 0)
+    lost = missing.any(dim=-1)
+    # Rows without a background ask for nothing: any positive number keeps their logarithm finite.
+    unused = lost | (background.sum(dim=-1) == 0)
+    smooth = log_smooth.exp().masked_fill(unused[:, None], 1.0)
+    fast = background.masked_fill(unused[:, None], 0.0)
+    total: Rows = _BackgroundSum.apply(  # type: ignore[no-untyped-call]
+        guess.logits, shift, smooth, fast, basis
     )
-    return result + level * post.background.sum(dim=-1).to(dtype)
+    rows = lost.nonzero()[:, 0]
+    if len(rows):
+        # Here the linear numbers of the fast pass underflow: the same sum in log space.
+        matrix = _matrix(basis, background)
+        smooth = logsumexp(log_smooth[rows][..., None] + matrix.log(), dim=1)
+        values = logaddexp(guess.logits[rows, :-1] + shift[rows, None], smooth)
+        slow = weighted(background[rows] @ matrix, values).sum(dim=-1)
+        total = total.index_put((rows,), slow)
+    return total + level * background.sum(dim=-1)
 
 
 class _LogitStatistics(torch.autograd.Function):
