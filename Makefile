@@ -25,6 +25,7 @@ types: $(DEVELOPED)
 
 bench: $(DEVELOPED)
 	$(BIN)/python benchmarks/process.py
+	$(BIN)/python benchmarks/objective.py
 
 clean:
 	rm -rf $(VENV)

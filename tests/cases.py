@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import torch
 from hypothesis import strategies as st
-from oracles import OracleStep
 
 from indel import Batch
 from indel.process import MatrixTransition, Schedule, Step
+from oracles import OracleStep
 
 
 @dataclass(frozen=True)

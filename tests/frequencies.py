@@ -11,7 +11,7 @@ Outcome = tuple[tuple[int, ...], ...]
 
 
 def chi_square_p(samples: Mapping[Outcome, int], probs: Mapping[Outcome, float]) -> float:
-    """The p-value of counted samples whose law is `probs`; what is not listed is one cell more.
+    """The p-value of counted samples whose law is `probs`; what is not listed is one cell.
 
     Cells expected fewer than forty times are pooled with it: the χ² law holds, and errors stand out.
     """
@@ -41,7 +41,7 @@ def count(*columns: Tensor, lengths: Tensor, longest: int) -> dict[Outcome, int]
     table = torch.cat(digits, dim=1)[short] + 1
     base = int(table.max()) + 1 if len(table) else 1
     powers = base ** torch.arange(table.shape[1])
-    codes, first, counts = np.unique(
+    _, first, counts = np.unique(
         (table * powers).sum(dim=1).numpy(), return_index=True, return_counts=True
     )
     starts = np.cumsum([1, *(digit.shape[1] for digit in digits[1:])])[:-1]

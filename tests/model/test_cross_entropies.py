@@ -35,7 +35,7 @@ DENSE = Schedule.paper(
 )
 
 
-def example(schedule: Schedule, t: int, seed: int = 0):  # noqa: ANN201
+def example(schedule: Schedule, t: int, seed: int = 0):
     generator = torch.Generator().manual_seed(seed)
     rows = [[i % schedule.vocab_size for i in range(n)] for n in (0, 1, 3, 7, 7, 5)]
     x_0 = Batch.from_lists(rows)
@@ -55,7 +55,7 @@ def example(schedule: Schedule, t: int, seed: int = 0):  # noqa: ANN201
 @pytest.mark.parametrize("choice", [EditWeights.normalised, EditWeights.joint])
 @pytest.mark.parametrize("t", range(1, STEPS + 1))
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_fast_terms_equal_dense_terms(name: str, t: int, choice) -> None:  # noqa: ANN001
+def test_fast_terms_equal_dense_terms(name: str, t: int, choice) -> None:
     schedule = SCHEDULES[name]
     x_0, x_t, seen, edits, times, logits = example(schedule, t)
     weights = choice(schedule.tables(torch.device("cpu")).jump)

@@ -4,15 +4,14 @@ import itertools
 import math
 
 import numpy as np
-import oracles
 import pytest
 import torch
-from cases import Case, cases
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from oracles import OracleStep
 from scipy import stats
 
+import oracles
+from cases import Case, cases
 from indel import Batch
 from indel.process import (
     Edits,
@@ -23,6 +22,7 @@ from indel.process import (
     log_prob_within,
     posterior,
 )
+from oracles import OracleStep
 
 TOLERANCE = {"atol": 1e-9, "rtol": 0}
 UNIFORM = OracleStep(0.3, 0.2, 0.2, ((0.8, 0.2), (0.2, 0.8)), (0.5, 0.5))
@@ -36,7 +36,7 @@ EDGES = [
 ]
 
 
-def with_edges(test):  # noqa: ANN001, ANN201
+def with_edges(test):
     for case in EDGES:
         test = example(case)(test)
     return test
@@ -216,7 +216,7 @@ def increasing_sources(x_0: int, x_t: int) -> list[tuple[int, ...]]:
     ]
 
 
-def assert_posterior(actual, expected, case: Case) -> None:  # noqa: ANN001
+def assert_posterior(actual, expected, case: Case) -> None:
     kept = [token != case.steps[0].vocab_size for token in case.x_t]
     np.testing.assert_allclose(
         actual.prob_previous[0][kept].numpy().reshape(expected.prob_previous.shape),

@@ -4,13 +4,12 @@ import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-import oracles
 import pytest
 import torch
+
+import oracles
 from cases import library_step
 from frequencies import Outcome, chi_square_p, count
-from oracles import OracleStep
-
 from indel import Batch
 from indel.process import (
     Schedule,
@@ -20,6 +19,7 @@ from indel.process import (
     sample_edits,
     summarise,
 )
+from oracles import OracleStep
 
 Steps = tuple[OracleStep, ...]
 

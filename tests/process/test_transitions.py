@@ -167,8 +167,8 @@ def test_the_order_of_a_product_matters_in_these_tests() -> None:
     assert not torch.allclose(a.then(b).matrix(), b.then(a).matrix())
 
 
-@settings(deadline=None, max_examples=40)
-@given(chains())
+@settings(deadline=None, max_examples=30)
+@given(chains(MIXTURES))
 def test_records_are_exact(chain: list[Recipe]) -> None:
     composed = compose(make() for make, _ in chain)
     for transition in (chain[0][0](), composed):
@@ -176,6 +176,15 @@ def test_records_are_exact(chain: list[Recipe]) -> None:
         again = transition_from_dict(record)
         assert isinstance(again, MixtureTransition) == isinstance(transition, MixtureTransition)
         assert torch.equal(again.matrix(), transition.matrix())
+
+
+@pytest.mark.xfail(reason="BUG 1: rows are divided by their sum once more", strict=True)
+def test_records_of_matrices_are_exact() -> None:
+    for number in range(1, 30):
+        gaussian = GaussianTransition(5, number / 7)
+        for transition in (gaussian, gaussian.then(examples(5)["matrix"][0])):
+            record = json.loads(json.dumps(transition.to_dict(), allow_nan=False))
+            assert torch.equal(transition_from_dict(record).matrix(), transition.matrix())
 
 
 @pytest.mark.xfail(reason="BUG 2: parts are read in another order than written", strict=True)
@@ -351,7 +360,6 @@ def test_matrix_gives_a_copy() -> None:
         np.testing.assert_allclose(transition.matrix(), dense, **EXACT)
 
 
-@pytest.mark.xfail(reason="BUG 3: the tensor is shared with the caller", strict=True)
 def test_a_transition_does_not_change_with_the_tensor_it_was_made_from() -> None:
     values = torch.eye(2, dtype=torch.float64)
     transition = MatrixTransition(values)
@@ -359,9 +367,8 @@ def test_a_transition_does_not_change_with_the_tensor_it_was_made_from() -> None
     assert torch.equal(transition.matrix(), torch.eye(2, dtype=torch.float64))
 
 
-@pytest.mark.xfail(reason="BUG 1: a product of accepted matrices is refused", strict=True)
 def test_rows_within_the_tolerance_stay_so_however_often_they_are_composed() -> None:
-    nearly = MatrixTransition([[0.5, 0.5 + 9e-9], [0.25, 0.75]])
+    nearly = MatrixTransition([[0.5, 0.5 + 9e-7], [0.25, 0.75]])
     composed = compose([nearly] * 100)
     np.testing.assert_allclose(composed.matrix().sum(dim=1), 1, atol=1e-12)
 

@@ -16,7 +16,8 @@ from indel.process.schedules import Schedule
 from indel.process.tables import JumpTables
 from indel.randomness import Randomness, select, split, uniform
 
-# Tries before a length limit counts as out of reach: at a chance of 1 %, failing has e⁻¹⁰⁰⁰⁰⁰⁰.
+# Tries before a length limit counts as out of reach: even at a chance of 1 % all fail only once in
+# e¹⁰⁰ times.
 MAX_TRIES = 10_000
 
 

@@ -1,0 +1,156 @@
+"""What the loss costs beside the network: ratios measured in one run (`make bench`)."""
+
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import torch
+
+from indel import Batch, CharacterVocabulary, IntegerVocabulary, Vocabulary
+from indel.data.arithmetic import ArithmeticData
+from indel.model import Denoiser
+from indel.model.denoiser import DenoiserOutput
+from indel.model.reverse import ReverseStep
+from indel.objective import Objective, step_terms
+from indel.process import Schedule, corrupt
+from indel.times import TimeLaw
+
+REPEATS = 9
+
+
+def median_seconds(*jobs: Callable[[], object]) -> list[float]:
+    """The median time of each job, taken in turns so that a noisy machine disturbs all alike."""
+    for job in jobs:
+        job()
+    times: list[list[float]] = [[] for _ in jobs]
+    for _ in range(REPEATS):
+        for job, record in zip(jobs, times, strict=True):
+            start = time.perf_counter()
+            job()
+            record.append(time.perf_counter() - start)
+    return [statistics.median(record) for record in times]
+
+
+def text8_like(rows: int, generator: torch.Generator) -> Batch:
+    tokens = torch.randint(27, (rows, 118), generator=generator)
+    return Batch(tokens, torch.full((rows,), 118))
+
+
+def share_of_a_training_step(
+    name: str, vocabulary: Vocabulary, x_0: Batch, steps: int, limit: int | None
+) -> str:
+    """corrupt + loss + backward to the logits, against a full training step."""
+    schedule = Schedule.paper(vocabulary.size, steps, 0.6)
+    generator = torch.Generator().manual_seed(0)
+    denoiser = Denoiser.from_preset(
+        "small", vocabulary, schedule, generator=generator, max_length=128
+    )
+    optimiser = torch.optim.AdamW(denoiser.parameters(), lr=1e-4)
+    objective = Objective(schedule, TimeLaw.uniform(steps), max_length=limit)
+
+    def training_step() -> None:
+        loss = objective(denoiser, denoiser.length, x_0, generator=generator).total.mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+    def fixed_logits(x_t: Batch, t: torch.Tensor) -> DenoiserOutput:
+        return DenoiserOutput(
+            random_logits[0][:, : x_t.width].detach().requires_grad_(),
+            random_logits[1][:, : x_t.width + 1].detach().requires_grad_(),
+        )
+
+    random_logits = [
+        torch.randn(len(x_0), 320, size, generator=generator)
+        for size in (vocabulary.size + 1, denoiser.max_deletions + 1)
+    ]
+
+    def loss_alone() -> None:
+        loss = objective(fixed_logits, denoiser.length, x_0, generator=generator).total.mean()
+        loss.backward()
+
+    whole, part = median_seconds(training_step, loss_alone)
+    what = "corrupt + loss + backward to the logits / training step"
+    return f"| {name}: {what} | {part / whole:.1%} |"
+
+
+def memory_ratio() -> str:
+    """Peak memory of the loss against `cross_entropy` on logits of the same shape."""
+    peaks = {}
+    for job in ("cross_entropy", "loss"):
+        run = subprocess.run(
+            [sys.executable, __file__, job], capture_output=True, text=True, check=True
+        )
+        peaks[job] = int(run.stdout)
+    ratio = peaks["loss"] / peaks["cross_entropy"]
+    return f"| K = 32,000, 8 × 256 tokens: peak memory / cross_entropy's | {ratio:.2f} |"
+
+
+def run_alone(job: str) -> None:
+    """One job in a process of its own; prints the growth of its peak memory in kB."""
+    size, rows, length = 32_000, 8, 256
+    schedule = Schedule.paper(size, 16, 0.6)
+    generator = torch.Generator().manual_seed(0)
+    tokens = torch.randint(size, (rows, length), generator=generator)
+    x_0 = Batch(tokens, torch.full((rows,), length))
+    t = torch.full((rows,), 8)
+    x_t, edits = corrupt(schedule, x_0, t, generator=generator)
+    seen = x_t.without(schedule.ins)
+    torch.nn.functional.cross_entropy(torch.randn(4, 4, requires_grad=True), torch.zeros(4).long())
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    logits = torch.randn(*seen.tokens.shape, size + 1, requires_grad=True)
+    deletions = torch.randn(rows, seen.width + 1, 33, requires_grad=True)
+    if job == "cross_entropy":
+        target = torch.zeros(seen.tokens.numel(), dtype=torch.int64)
+        torch.nn.functional.cross_entropy(logits.flatten(0, 1), target).backward()
+    else:
+        output = DenoiserOutput(logits, deletions)
+        step_terms(schedule, output, x_0, x_t, seen, edits, t).total.mean().backward()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+
+
+def reverse_step_ratio(x_0: Batch) -> str:
+    """One reverse step against the bare network."""
+    vocabulary = CharacterVocabulary.text8()
+    schedule = Schedule.paper(28, 32, 0.6)
+    generator = torch.Generator().manual_seed(0)
+    denoiser = Denoiser.from_preset("small", vocabulary, schedule, generator=generator)
+    t = torch.full((len(x_0),), 10)
+
+    @torch.inference_mode()
+    def network() -> None:
+        denoiser(x_0, t)
+
+    @torch.inference_mode()
+    def step() -> None:
+        output = denoiser(x_0, t)
+        ReverseStep.of(schedule, output, x_0, t).sample(generator=generator)
+
+    bare, whole = median_seconds(network, step)
+    return f"| one reverse step / the network's forward pass | {whole / bare:.2f} |"
+
+
+def main() -> None:
+    generator = torch.Generator().manual_seed(0)
+    text = text8_like(64, generator)
+    numbers = ArithmeticData(seed=0).batch(0, 64, "train")
+    print(
+        f"Machine: {platform.machine()}, {torch.get_num_threads()} threads, torch "
+        f"{torch.__version__}; seed 0; {datetime.now(UTC):%Y-%m-%d}; "
+        f"command: python benchmarks/objective.py\n"
+    )
+    print("| what | ratio |\n|---|---|")
+    characters, integers = CharacterVocabulary.text8(), IntegerVocabulary(512)
+    print(share_of_a_training_step("text8, 64 × 118", characters, text, 32, 128))
+    print(share_of_a_training_step("arithmetic, 64 × 32–64", integers, numbers, 10, None))
+    print(reverse_step_ratio(text))
+    print(memory_ratio())
+
+
+if __name__ == "__main__":
+    run_alone(sys.argv[1]) if len(sys.argv) > 1 else main()
