@@ -178,7 +178,8 @@ def machine() -> str:
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return (
         f"{names[0] if names else platform.processor()}, {os.cpu_count()} cores, "
-        f"{THREADS} threads, torch {torch.__version__}, Python {platform.python_version()}; "
+        f"{THREADS} threads, load {os.getloadavg()[0]:.1f} at the start; "
+        f"torch {torch.__version__}, Python {platform.python_version()}; "
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, seed {SEED}, medians of interleaved repetitions; "
         f"`python {Path(__file__).parent.name}/{Path(__file__).name}`"
     )

@@ -13,7 +13,7 @@ Outcome = tuple[tuple[int, ...], ...]
 def chi_square_p(samples: Mapping[Outcome, int], probs: Mapping[Outcome, float]) -> float:
     """The p-value of counted samples whose law is `probs`; what is not listed is one cell.
 
-    Cells expected fewer than forty times are pooled with it: the χ² law holds, and errors stand out.
+    Cells expected fewer than forty times are pooled with it: so the χ² law holds.
     """
     total = sum(samples.values())
     impossible = [key for key in samples if probs.get(key, 1.0) == 0.0]

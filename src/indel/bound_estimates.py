@@ -1,0 +1,211 @@
+"""Bounds on −log p_θ(x_0) of single sequences, and their mean over a data set."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+class BoundParts(NamedTuple):
+    """What a bound is made of, in nats; the sum is the bound."""
+
+    tokens: Float[Tensor, " batch"]
+    """−log p_θ of the tokens' values, over all steps."""
+    deletions: Float[Tensor, " batch"]
+    """−log p_θ of the numbers of DELs."""
+    forward: Float[Tensor, " batch"]
+    """log q(x_t | x_{t−1}), at most 0."""
+    limit: Float[Tensor, " batch"]
+    """−log P(|x_t| ≤ max | x_{t−1}), at least 0: the price of the length limit."""
+    length: Float[Tensor, " batch"]
+    """L_T = −log p_θ(|x_T|)."""
+    importance: Float[Tensor, " batch"]
+    """What k chains together gain over the mean of each alone: at most 0, and 0 for k = 1."""
+
+
+@dataclass(frozen=True)
+class SequenceBounds:
+    """An unbiased estimate of the bound for each sequence of a batch."""
+
+    nats: Float[Tensor, " batch"]
+    parts: BoundParts
+    by_time: Float[Tensor, "batch times"]
+    """L_{t−1} in column t − 1; 0 where it was not evaluated."""
+    evaluated: Bool[Tensor, "batch times"]
+    """Which t were evaluated."""
+    lengths: Int[Tensor, " batch"]
+    """|x_0|."""
+
+
+class Estimate(NamedTuple):
+    """A mean and its standard error."""
+
+    mean: float
+    standard_error: float
+    """NaN where fewer than two sequences, or one of probability zero, tell nothing of it."""
+
+    def scaled(self, factor: float) -> Estimate:
+        """The same in another unit."""
+        return Estimate(self.mean * factor, self.standard_error * factor)
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4g} ± {self.standard_error:.2g}"
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count, sum and squared deviations of several quantities, gathered batch by batch.
+
+    M = M_a + M_b + (x̄_b − x̄_a)² n_a n_b / (n_a + n_b)   (Chan, Golub, LeVeque 1983)
+
+    The sum and not the mean is kept: it stays +∞ where one bound is.
+
+    >>> values, all_of_them = torch.tensor([[1.0], [2.0], [6.0]]), torch.ones(3, 1).bool()
+    >>> parts = [Moments.of(values[:1], all_of_them[:1]), Moments.of(values[1:], all_of_them[1:])]
+    >>> parts[0].merge(parts[1]).estimates()[0].mean
+    3.0
+    """
+
+    count: Int[Tensor, " entries"]
+    total: Float[Tensor, " entries"]
+    squares: Float[Tensor, " entries"]
+    """Σ (x − x̄)²."""
+
+    @classmethod
+    def of(
+        cls, values: Float[Tensor, "rows entries"], valid: Bool[Tensor, "rows entries"]
+    ) -> Moments:
+        """The moments of the valid values of each column."""
+        values, valid = _on_cpu(values), valid.cpu()
+        count, total = valid.sum(dim=0), values.where(valid, 0.0).sum(dim=0)
+        squares = (values - total / count).where(valid, 0.0).square().sum(dim=0)
+        return cls(count, total, squares)
+
+    def merge(self, other: Moments) -> Moments:
+        """The moments of both together."""
+        if len(self.count) != len(other.count):
+            raise ValueError(
+                f"these are moments of {len(self.count)} and of {len(other.count)} quantities"
+            )
+        count = self.count + other.count
+        between = (other.mean - self.mean).square() * (self.count * other.count) / count
+        # Where one side has seen nothing there is no difference between them.
+        between = between.where((self.count > 0) & (other.count > 0), 0.0)
+        return Moments(count, self.total + other.total, self.squares + other.squares + between)
+
+    @property
+    def mean(self) -> Float[Tensor, " entries"]:
+        """x̄, NaN for a quantity never seen."""
+        return self.total / self.count
+
+    @property
+    def standard_error(self) -> Float[Tensor, " entries"]:
+        """√(Σ (x − x̄)² / (n (n − 1)))."""
+        return (self.squares / (self.count * (self.count - 1))).sqrt()
+
+    def estimates(self) -> list[Estimate]:
+        """Mean and standard error of each."""
+        pairs = zip(self.mean.tolist(), self.standard_error.tolist(), strict=True)
+        return [Estimate(*pair) for pair in pairs]
+
+
+@dataclass(frozen=True)
+class BoundEstimate:
+    """The mean bound on −log p_θ(x_0) over a data set.
+
+    Standard errors are those of a mean over independent sequences. The noise of the chain and of
+    the choice of t differs from sequence to sequence, so all of it is in them, next to what the
+    sequences themselves differ by. Random t therefore need no correction; for the data set taken
+    as given, not as a sample, they are too large rather than too small.
+
+    Paper: Eq. (2), Tables 1 and 2
+    """
+
+    nats: Float[Tensor, " sequences"]
+    """The bound of each sequence, in the order of the data; float64 on the CPU."""
+    lengths: Int[Tensor, " sequences"]
+    """|x_0| of each sequence."""
+    part_moments: Moments
+    """Of each of `BoundParts`."""
+    time_moments: Moments
+    """Of L_{t−1}, over the sequences for which t was evaluated."""
+
+    @classmethod
+    def of(cls, bounds: SequenceBounds) -> BoundEstimate:
+        """The estimate from one batch."""
+        parts = torch.stack(bounds.parts, dim=1)
+        return cls(
+            _on_cpu(bounds.nats),
+            bounds.lengths.to("cpu", copy=True),
+            Moments.of(parts, torch.ones_like(parts, dtype=torch.bool)),
+            Moments.of(bounds.by_time, bounds.evaluated),
+        )
+
+    def merge(self, other: BoundEstimate) -> BoundEstimate:
+        """The estimate from both, the sequences of `other` after those of this one."""
+        return BoundEstimate(
+            torch.cat([self.nats, other.nats]),
+            torch.cat([self.lengths, other.lengths]),
+            self.part_moments.merge(other.part_moments),
+            self.time_moments.merge(other.time_moments),
+        )
+
+    def __len__(self) -> int:
+        return len(self.nats)
+
+    @property
+    def nats_per_sequence(self) -> Estimate:
+        """The mean bound."""
+        column = self.nats[:, None]
+        return Moments.of(column, torch.ones_like(column, dtype=torch.bool)).estimates()[0]
+
+    @property
+    def bits_per_sequence(self) -> Estimate:
+        """The mean bound in bits."""
+        return self.nats_per_sequence.scaled(1.0 / math.log(2.0))
+
+    @property
+    def nats_per_token(self) -> Estimate:
+        """R = Σ nats / Σ |x_0|; its error is that of the mean of nats − R·|x_0| (delta method).
+
+        A ratio of sums: long sequences count more, and empty ones do no harm.
+        """
+        ratio = self.nats.sum() / self.lengths.sum()
+        rest = (self.nats - ratio * self.lengths)[:, None]
+        error = Moments.of(rest, torch.ones_like(rest, dtype=torch.bool)).estimates()[0]
+        mean_length = float(self.lengths.double().mean())
+        if mean_length == 0.0:
+            return Estimate(float(ratio), math.nan)
+        return Estimate(float(ratio), error.standard_error / mean_length)
+
+    @property
+    def bits_per_token(self) -> Estimate:
+        """The bound in bits for each token of x_0: on text8, bits a character."""
+        return self.nats_per_token.scaled(1.0 / math.log(2.0))
+
+    @property
+    def by_part(self) -> dict[str, Estimate]:
+        """The mean of each part; their sum is the mean bound."""
+        return dict(zip(BoundParts._fields, self.part_moments.estimates(), strict=True))
+
+    @property
+    def by_time(self) -> list[Estimate]:
+        """The mean of L_{t−1} at index t − 1, over the sequences for which it was evaluated.
+
+        With every t evaluated these and the length sum to the mean bound, and to the mean before
+        the gain of importance weights; with random t only in expectation.
+        """
+        return self.time_moments.estimates()
+
+    def __str__(self) -> str:
+        return f"{self.nats_per_sequence} nats, {self.bits_per_token} bits/token"
+
+
+def _on_cpu(values: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """A float64 copy, no tensor of an inference mode. First moved: not all devices have float64."""
+    return values.detach().cpu().to(torch.float64, copy=True)

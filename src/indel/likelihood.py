@@ -1,0 +1,368 @@
+"""The bound on −log p_θ(x_0) of given data: by sampled chains, in closed form, over a data set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import contextmanager
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor
+
+from indel.batch import Batch
+from indel.bound_estimates import (
+    BoundEstimate,
+    BoundParts,
+    Estimate,
+    Moments,
+    SequenceBounds,
+)
+from indel.model.denoiser import Denoiser, DenoiserOutput
+from indel.model.reverse import EditWeights, ReverseStep
+from indel.objective import _check_last_step, length_term, marginal_terms, step_terms
+from indel.process import Schedule, corrupt, corrupt_chain, log_prob_step, log_prob_within
+from indel.randomness import Randomness, RowSeeds, split, uniform
+
+__all__ = [
+    "BoundEstimate",
+    "BoundParts",
+    "Estimate",
+    "Moments",
+    "SequenceBounds",
+    "accumulate",
+    "chain_bound",
+    "closed_form_bound",
+    "evaluate",
+    "importance_weighted_bound",
+]
+
+BoundFunction = Callable[[Batch, Randomness], SequenceBounds]
+"""A bound for each sequence x_0 of a batch, from noise."""
+
+
+class _Terms(NamedTuple):
+    """One term L_{t−1} for each sequence; their sum is the term."""
+
+    tokens: Float[Tensor, " batch"]
+    deletions: Float[Tensor, " batch"]
+    forward: Float[Tensor, " batch"]
+    limit: Float[Tensor, " batch"]
+
+
+def chain_bound(
+    denoiser: Denoiser,
+    x_0: Batch,
+    *,
+    generator: Randomness,
+    max_length: int | None,
+    num_times: int | None = None,
+    weights: EditWeights | None = None,
+) -> SequenceBounds:
+    """One sample of the bound for each sequence, from a chain of q′ = q / P(|x_t| ≤ max | x_{t−1}).
+
+    log q′(x_{1:T}|x_0) / p_θ(x_{0:T}) = −log p_θ(|x_T|)
+        + Σ_t [−log p_θ(x_{t−1}|x_t) + log q(x_t|x_{t−1}) − log P(|x_t| ≤ max | x_{t−1})]
+
+    Its mean is at least −log Σ p_θ(x_{0:T}) over the chains that keep the limit, and so at least
+    −log p_θ(x_0). p_θ is not restricted: what its table gives to lengths over the limit is lost,
+    −log P_θ(|x_T| ≤ max) nats, and the bound holds for the model as it is, with a limit or without.
+
+    With `num_times` only so many random t a sequence are evaluated, their terms weighted by
+    T / num_times: the mean is the same, at a fraction of the cost.
+
+    Paper: Eq. (2), App. C.3
+    """
+    _check(denoiser, x_0, max_length)
+    times = _draw_times(denoiser.schedule, x_0, num_times, generator)
+    noise = split(generator)
+    chain = corrupt_chain(denoiser.schedule, x_0, generator=noise, max_length=max_length)
+    stacked = _Chain.of(chain)
+    terms = [
+        _chain_terms(denoiser, stacked.at(t - 1), stacked.at(t), t, max_length, weights)
+        for t in times
+    ]
+    length = -denoiser.length.log_prob(chain[-1].lengths)
+    return _assembled(denoiser, x_0, times, terms, length)
+
+
+def closed_form_bound(
+    denoiser: Denoiser,
+    x_0: Batch,
+    *,
+    generator: Randomness,
+    num_times: int | None = None,
+    marginalise: bool = False,
+    weights: EditWeights | None = None,
+) -> SequenceBounds:
+    """The bound without a length limit, from a jump to x_t and closed forms for each t.
+
+    E[−log p_θ(|x_T|)] + Σ_t E_{q(x_{t−1}|x_t,x_0,a)}[−log p_θ(x_{t−1}|x_t) + log q(x_t|x_{t−1})]
+
+    The same mean as chains with no limit, and less noise. `marginalise` sums over all edit
+    summaries a instead of taking the one that was drawn; `num_times` is as in `chain_bound`.
+
+    Paper: Eqs. (2) and (3)
+    """
+    _check(denoiser, x_0, None)
+    schedule = denoiser.schedule
+    times = _draw_times(denoiser.schedule, x_0, num_times, generator)
+    noise = split(generator)
+    terms = []
+    for t in times:
+        x_t, edits = corrupt(schedule, x_0, t, generator=noise)
+        seen = x_t.without(schedule.ins)
+        output = _predict(denoiser, seen, t)
+        if marginalise:
+            term = marginal_terms(schedule, output, x_0, x_t, seen, t, weights)
+        else:
+            term = step_terms(schedule, output, x_0, x_t, seen, edits, t, weights)
+        terms.append(_Terms(*term, torch.zeros_like(term.total)))
+    length = length_term(schedule, denoiser.length, x_0.lengths)
+    return _assembled(denoiser, x_0, times, terms, length)
+
+
+def importance_weighted_bound(
+    denoiser: Denoiser,
+    x_0: Batch,
+    *,
+    generator: Randomness,
+    max_length: int | None,
+    num_chains: int,
+    weights: EditWeights | None = None,
+) -> SequenceBounds:
+    """One sample of the tighter bound from k chains of q′ for each sequence.
+
+    −log (1/k) Σ_i p_θ(x_{0:T}^i) / q′(x_{1:T}^i | x_0)   (Burda, Grosse, Salakhutdinov 2015)
+
+    In the mean it falls with k, from `chain_bound` at k = 1 towards −log of what p_θ gives x_0
+    through chains that keep the limit. The parts and times are means over the chains.
+    """
+    if num_chains < 1:
+        raise ValueError(f"num_chains must be at least 1, got {num_chains}")
+    chains = [
+        chain_bound(
+            denoiser, x_0, generator=split(generator), max_length=max_length, weights=weights
+        )
+        for _ in range(num_chains)
+    ]
+    each = torch.stack([chain.nats for chain in chains])
+    nats = math.log(num_chains) - torch.logsumexp(-each, dim=0)
+    parts = [torch.stack(part).mean(dim=0) for part in zip(*(c.parts for c in chains), strict=True)]
+    return SequenceBounds(
+        nats,
+        BoundParts(*parts)._replace(importance=nats - each.mean(dim=0)),
+        torch.stack([chain.by_time for chain in chains]).mean(dim=0),
+        chains[0].evaluated,
+        x_0.lengths,
+    )
+
+
+def evaluate(
+    denoiser: Denoiser,
+    batches: Iterable[Batch],
+    *,
+    seed: int,
+    max_length: int | None,
+    num_times: int | None = None,
+    num_chains: int = 1,
+    weights: EditWeights | None = None,
+    first_row: int = 0,
+    progress: bool | None = None,
+) -> BoundEstimate:
+    """The mean bound over a data set: of chains under a limit, in closed form without one.
+
+    With `num_chains` > 1 it is the importance-weighted bound. A sequence gets its noise from
+    (seed, its number in the data), counted from `first_row`: the batches may be cut anywhere, and
+    parts of a data set evaluated apart merge into the same result. A bar is shown on a terminal
+    unless `progress` says otherwise.
+
+    Paper: Eq. (2), Tables 1 and 2
+    """
+    bound: Callable[..., SequenceBounds]
+    if num_chains > 1:
+        if num_times is not None:
+            raise ValueError(
+                f"importance weights need every t: num_times must be None with "
+                f"num_chains = {num_chains}, got {num_times}"
+            )
+        bound = partial(importance_weighted_bound, max_length=max_length, num_chains=num_chains)
+    elif max_length is None:
+        bound = partial(closed_form_bound, num_times=num_times)
+    else:
+        bound = partial(chain_bound, max_length=max_length, num_times=num_times)
+
+    def of_batch(x_0: Batch, generator: Randomness) -> SequenceBounds:
+        return bound(denoiser, x_0, generator=generator, weights=weights)
+
+    with _evaluation_mode(denoiser):
+        return accumulate(
+            of_batch,
+            batches,
+            seed=seed,
+            device=denoiser.embedding.weight.device,
+            first_row=first_row,
+            progress=progress,
+        )
+
+
+def accumulate(
+    bound: BoundFunction,
+    batches: Iterable[Batch],
+    *,
+    seed: int,
+    device: torch.device | str = "cpu",
+    first_row: int = 0,
+    progress: bool | None = None,
+) -> BoundEstimate:
+    """The mean of any bound over a data set, with one seed a sequence as in `evaluate`."""
+    estimate: BoundEstimate | None = None
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    shown = console.is_terminal if progress is None else progress
+    total = len(batches) if isinstance(batches, Sized) else None
+    with Progress(*columns, console=console, disable=not shown) as bar:
+        task = bar.add_task("bound", total=total)
+        for batch in batches:
+            row = first_row + (0 if estimate is None else len(estimate))
+            noise = RowSeeds(_row_seeds(seed, row, len(batch)).to(device))
+            with torch.inference_mode():
+                bounds = bound(batch.to(device), noise)
+            new = BoundEstimate.of(bounds)
+            estimate = new if estimate is None else estimate.merge(new)
+            bar.update(task, advance=1, description=str(estimate))
+    if estimate is None or not len(estimate):
+        raise ValueError("batches must hold at least one sequence, got none")
+    return estimate
+
+
+class _Chain(NamedTuple):
+    """x_0 … x_T of all rows, at one width."""
+
+    tokens: Int[Tensor, "times batch length"]
+    lengths: Int[Tensor, "times batch"]
+
+    @classmethod
+    def of(cls, chain: list[Batch]) -> _Chain:
+        width = max(batch.width for batch in chain)
+        tokens = torch.stack([batch.widened(width).tokens for batch in chain])
+        return cls(tokens, torch.stack([batch.lengths for batch in chain]))
+
+    def at(self, t: Int[Tensor, " batch"]) -> Batch:
+        """x_t, each row at its own t."""
+        rows = torch.arange(len(t), device=t.device)
+        return Batch(self.tokens[t, rows], self.lengths[t, rows]).trimmed()
+
+
+def _chain_terms(
+    denoiser: Denoiser,
+    x_prev: Batch,
+    x_t: Batch,
+    t: Int[Tensor, " batch"],
+    max_length: int | None,
+    weights: EditWeights | None,
+) -> _Terms:
+    """log q′(x_t|x_{t−1}) / p_θ(x_{t−1}|x_t) for one pair of each chain."""
+    schedule = denoiser.schedule
+    seen = x_t.without(schedule.ins)
+    reverse = ReverseStep.of(schedule, _predict(denoiser, seen, t), seen, t, weights=weights)
+    kept = x_prev.without(schedule.del_).tokens
+    logp_values = reverse.logp_previous.gather(2, kept.clamp_min(0)[..., None])[..., 0]
+    tokens = -logp_values.masked_fill(~seen.mask, 0.0).sum(dim=1)
+    forward = log_prob_step(schedule, x_prev, x_t, t)
+    return _Terms(
+        tokens,
+        -reverse.log_prob(x_prev) - tokens,
+        forward,
+        torch.zeros_like(forward)
+        if max_length is None
+        else -log_prob_within(schedule, x_prev, t, max_length),
+    )
+
+
+def _assembled(
+    denoiser: Denoiser,
+    x_0: Batch,
+    times: Int[Tensor, "draws batch"],
+    terms: list[_Terms],
+    length: Float[Tensor, " batch"],
+) -> SequenceBounds:
+    """Sum the terms at the drawn times, weighted so that the mean is the sum over all t."""
+    num_steps = denoiser.schedule.num_steps
+    weight = num_steps / len(times)
+    tokens, deletions, forward, limit = (
+        weight * torch.stack(part).sum(dim=0) for part in zip(*terms, strict=True)
+    )
+    length = length.to(tokens.dtype)
+    parts = BoundParts(tokens, deletions, forward, limit, length, torch.zeros_like(length))
+    each = torch.stack([torch.stack(term).sum(dim=0) for term in terms], dim=1)
+    # A t drawn twice for a sequence counts once among the means of each t.
+    place = times.T - 1
+    by_time = each.new_zeros(len(x_0), num_steps).scatter(1, place, each)
+    evaluated = torch.zeros_like(by_time, dtype=torch.bool).scatter(1, place, True)
+    return SequenceBounds(torch.stack(parts).sum(dim=0), parts, by_time, evaluated, x_0.lengths)
+
+
+def _predict(denoiser: Denoiser, seen: Batch, t: Int[Tensor, " batch"]) -> DenoiserOutput:
+    """The network's logits in the precision of q: what follows is summed in it."""
+    dtype = denoiser.schedule.tables(seen.device).dtype
+    return DenoiserOutput(*(logits.to(dtype) for logits in denoiser(seen, t)))
+
+
+def _draw_times(
+    schedule: Schedule, x_0: Batch, num_times: int | None, generator: Randomness
+) -> Int[Tensor, "draws batch"]:
+    """Random t for each row, one from each of m equal parts of 1…T; m = T takes every t once.
+
+    t_j = ⌊(jT + r_j) / m⌋ + 1 with r_j uniform on 0…T−1: over j, each t is expected m/T times.
+    """
+    num_steps, dtype = schedule.num_steps, schedule.tables(x_0.device).dtype
+    many = num_steps if num_times is None else num_times
+    if not 1 <= many <= num_steps:
+        raise ValueError(f"num_times must lie in 1…{num_steps}, got {num_times}")
+    noise = uniform(generator, len(x_0), many, dtype=dtype).T
+    # In float32 the product may round up to T itself.
+    drawn = (noise * num_steps).to(torch.int64).clamp_max(num_steps - 1)
+    part = torch.arange(many, device=drawn.device)[:, None]
+    return (part * num_steps + drawn) // many + 1
+
+
+def _row_seeds(seed: int, start: int, count: int) -> Int[Tensor, " {count}"]:
+    """Consecutive numbers from an origin that the seed scatters over 63 bits."""
+    origin = torch.empty((), dtype=torch.int64)
+    origin.random_(generator=torch.Generator().manual_seed(seed))
+    return torch.arange(start, start + count) + origin  # wraps around
+
+
+def _check(denoiser: Denoiser, x_0: Batch, max_length: int | None) -> None:
+    _check_last_step(denoiser.schedule)
+    if max_length is None:
+        return
+    long = (x_0.lengths > max_length).nonzero()
+    if len(long):
+        row = int(long[0])
+        raise ValueError(
+            f"x_0 must not be longer than max_length = {max_length}, "
+            f"got {int(x_0.lengths[row])} tokens in row {row}"
+        )
+
+
+@contextmanager
+def _evaluation_mode(denoiser: Denoiser) -> Iterator[None]:
+    """Switch dropout off, and afterwards on again where it was."""
+    training = {module: module.training for module in denoiser.modules()}
+    denoiser.eval()
+    try:
+        yield
+    finally:
+        for module, mode in training.items():
+            module.training = mode

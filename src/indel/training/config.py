@@ -1,0 +1,326 @@
+"""All settings of a training run, checked on construction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, Self, get_args
+
+import torch
+
+from indel.data import BatchStream, open_data
+from indel.model import PRESETS, Denoiser, DenoiserConfig, TransformerConfig, preset_config
+from indel.process import AbsorbingTransition, Schedule, Transition, UniformTransition
+from indel.training import settings
+
+OptimiserName = Literal["adam", "adamw", "muon"]
+RateSchedule = Literal["constant", "reciprocal-square-root", "cosine"]
+TransitionName = Literal["uniform", "absorbing"]
+TimeChoice = Literal["uniform", "term-size"]
+
+
+@dataclass(frozen=True)
+class DataSection:
+    """Which data, by the name and the options of `indel.data.open_data`."""
+
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ValueError(f"data.name must be the name of a data set, got {self.name!r}")
+        if not isinstance(self.options, dict) or "seed" in self.options:
+            raise ValueError(
+                f"data.options must be a table without a seed (set training.seed), "
+                f"got {self.options!r}"
+            )
+
+
+@dataclass(frozen=True)
+class ProcessSection:
+    """The forward process: the paper's schedule.
+
+    Paper: App. C.2
+    """
+
+    num_steps: int = 10
+    rate: float = 0.6
+    """r, the insert/delete rate; 0 is the in-place baseline."""
+    transition: TransitionName = "uniform"
+    absorbing_token: int | None = None
+    """The token that "absorbing" turns all others into; None: the last regular one."""
+    delete_inserted: float | None = None
+    """How likely a fresh insert is deleted; None: as likely as any token."""
+
+    def __post_init__(self) -> None:
+        settings.whole("process.num_steps", self.num_steps, least=2)
+        if self.rate != 1.0:
+            settings.number("process.rate", self.rate, least=0.0, below=1.0)
+        settings.choice("process.transition", self.transition, get_args(TransitionName))
+        if self.absorbing_token is not None:
+            settings.whole("process.absorbing_token", self.absorbing_token, least=0)
+        if self.delete_inserted not in (None, 1.0):
+            settings.number("process.delete_inserted", self.delete_inserted, least=0.0, below=1.0)
+
+    def schedule(self, vocab_size: int) -> Schedule:
+        """The schedule for a vocabulary."""
+        return Schedule.paper(
+            vocab_size,
+            self.num_steps,
+            self.rate,
+            transition=self._transition,
+            delete_inserted=self.delete_inserted,
+        )
+
+    def _transition(self, vocab_size: int, prob_keep: float) -> Transition:
+        if self.transition == "uniform":
+            return UniformTransition(vocab_size, prob_keep)
+        token = vocab_size - 1 if self.absorbing_token is None else self.absorbing_token
+        return AbsorbingTransition(vocab_size, prob_keep, token)
+
+
+@dataclass(frozen=True)
+class ModelSection:
+    """The denoiser: a named size, and what differs from it (None: nothing).
+
+    Paper: App. C.1
+    """
+
+    preset: str = "small"
+    max_length: int | None = None
+    """The size of the table of lengths, and the limit of x_t where there is one."""
+    max_deletions: int | None = None
+    """The most deletions in one slot; None: the longest x_0, which always suffices."""
+    time_embedding: bool = True
+    width: int | None = None
+    num_layers: int | None = None
+    num_heads: int | None = None
+    head_width: int | None = None
+    feedforward_width: int | None = None
+    activation: str | None = None
+    num_buckets: int | None = None
+    max_distance: int | None = None
+    dropout: float | None = None
+    position_init: str | None = None
+
+    def __post_init__(self) -> None:
+        settings.choice("model.preset", self.preset, PRESETS)
+        settings.flag("model.time_embedding", self.time_embedding)
+        for name in ("max_length", "max_deletions"):
+            if getattr(self, name) is not None:
+                settings.whole(f"model.{name}", getattr(self, name), least=1)
+        try:
+            self.backbone()
+        except ValueError as error:
+            raise ValueError(f"model.{error}") from None
+
+    def backbone(self) -> TransformerConfig:
+        """The transformer, whose own checks run."""
+        named = {each.name for each in fields(TransformerConfig)}
+        given = {name: value for name, value in asdict(self).items() if name in named}
+        preset = PRESETS[self.preset].backbone
+        changes = {name: value for name, value in given.items() if value is not None}
+        return TransformerConfig(**{**asdict(preset), **changes})
+
+    def denoiser_config(self, data: BatchStream, schedule: Schedule) -> DenoiserConfig:
+        """The configuration of a denoiser for some data."""
+        return preset_config(
+            self.preset,
+            data.vocabulary,
+            schedule,
+            max_length=self.max_length or PRESETS[self.preset].max_length,
+            max_deletions=self.max_deletions or data.max_length,
+            time_embedding=self.time_embedding,
+            **asdict(self.backbone()),
+        )
+
+
+@dataclass(frozen=True)
+class OptimiserSection:
+    """The optimiser and how its learning rate changes.
+
+    Paper: App. C.2 and C.3
+    """
+
+    name: OptimiserName = "adam"
+    learning_rate: float = 2e-4
+    """Of Adam(W), also next to Muon."""
+    muon_learning_rate: float = 0.02
+    momentum: float = 0.95
+    """Muon's."""
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    weight_decay: float = 0.0
+    """Not for "adam"; of matrices only."""
+    schedule: RateSchedule = "constant"
+    warm_up: int = 5000
+    period: int = 100_000
+    """Of the cosine; its first cycle starts with the warm-up."""
+    clip: float = 1.0
+    """The longest gradient; longer ones are shortened. 0: no limit."""
+    average_decay: float = 0.0
+    """Of the moving average of the weights (EMA); 0: none is kept."""
+
+    def __post_init__(self) -> None:
+        settings.choice("optimiser.name", self.name, get_args(OptimiserName))
+        settings.choice("optimiser.schedule", self.schedule, get_args(RateSchedule))
+        for name in ("learning_rate", "muon_learning_rate", "epsilon"):
+            settings.number(f"optimiser.{name}", getattr(self, name), least=0.0, more=True)
+        for name in ("momentum", "beta1", "beta2", "average_decay"):
+            settings.number(f"optimiser.{name}", getattr(self, name), least=0.0, below=1.0)
+        for name in ("weight_decay", "clip"):
+            settings.number(f"optimiser.{name}", getattr(self, name), least=0.0)
+        settings.whole("optimiser.warm_up", self.warm_up, least=0)
+        settings.whole("optimiser.period", self.period, least=1)
+        if self.name == "adam" and self.weight_decay:
+            raise ValueError(
+                f"optimiser.weight_decay must be 0 for 'adam', got {self.weight_decay}; "
+                "take 'adamw' or 'muon'"
+            )
+
+
+@dataclass(frozen=True)
+class TrainingSection:
+    """The loop."""
+
+    steps: int = 1000
+    batch_size: int = 32
+    """Sequences a step, of all processes and micro-batches together."""
+    accumulate: int = 1
+    """Micro-batches that a process cuts its part of a batch into, to save memory."""
+    seed: int = 0
+    times: TimeChoice = "uniform"
+    """How often each t is trained: alike, or by the size of its term."""
+    limit_length: bool = True
+    """Whether x_t longer than model.max_length are drawn again."""
+    sort_by_length: bool = False
+    edit_samples: int = 1
+    marginalise: bool = False
+    compile: bool = False
+    """Whether torch.compile prepares the network."""
+    bad_steps: int = 3
+    """Steps with a loss or gradient that is no number which are left out before the run stops."""
+    save_every: int = 500
+    keep: int = 2
+    """The newest checkpoints that stay; the best one stays too."""
+    log_every: int = 10
+    tensorboard: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "accumulate", "edit_samples"):
+            settings.whole(f"training.{name}", getattr(self, name), least=1)
+        for name in ("save_every", "keep", "log_every"):
+            settings.whole(f"training.{name}", getattr(self, name), least=1)
+        for name in ("seed", "bad_steps"):
+            settings.whole(f"training.{name}", getattr(self, name), least=0)
+        settings.choice("training.times", self.times, get_args(TimeChoice))
+        for name in ("limit_length", "sort_by_length", "marginalise", "compile", "tensorboard"):
+            settings.flag(f"training.{name}", getattr(self, name))
+        if self.batch_size % self.accumulate:
+            raise ValueError(
+                f"training.batch_size must be a multiple of training.accumulate = "
+                f"{self.accumulate}, got {self.batch_size}"
+            )
+
+
+@dataclass(frozen=True)
+class ValidationSection:
+    """What is measured during training, on the same data and with the same noise each time."""
+
+    every: int = 500
+    examples: int = 128
+    num_times: int | None = None
+    """How many t a sequence the bound takes; None: all of them."""
+    samples: int = 32
+    """Sequences to generate; 0: none."""
+    batch_size: int = 64
+
+    def __post_init__(self) -> None:
+        for name in ("every", "batch_size"):
+            settings.whole(f"validation.{name}", getattr(self, name), least=1)
+        # A standard error takes two.
+        settings.whole("validation.examples", self.examples, least=2)
+        settings.whole("validation.samples", self.samples, least=0)
+        if self.num_times is not None:
+            settings.whole("validation.num_times", self.num_times, least=1)
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """All settings of a run.
+
+    >>> TrainingConfig(DataSection("arithmetic"), training=TrainingSection(batch_size=0))
+    Traceback (most recent call last):
+        ...
+    ValueError: training.batch_size must be an integer ≥ 1, got 0
+    """
+
+    data: DataSection
+    process: ProcessSection = field(default_factory=ProcessSection)
+    model: ModelSection = field(default_factory=ModelSection)
+    optimiser: OptimiserSection = field(default_factory=OptimiserSection)
+    training: TrainingSection = field(default_factory=TrainingSection)
+    validation: ValidationSection = field(default_factory=ValidationSection)
+
+    def open_data(self) -> BatchStream:
+        """The data of the run."""
+        return open_data(self.data.name, **self.data.options, seed=self.training.seed)
+
+    def denoiser_config(self, data: BatchStream) -> DenoiserConfig:
+        """The denoiser of the run, as a configuration."""
+        schedule = self.process.schedule(data.vocabulary.size)
+        config = self.model.denoiser_config(data, schedule)
+        if self.training.limit_length and config.max_length < data.max_length:
+            raise ValueError(
+                f"model.max_length must be at least the longest sequence of the data, "
+                f"{data.max_length}, got {config.max_length}"
+            )
+        return config
+
+    def denoiser(self, data: BatchStream) -> Denoiser:
+        """The untrained denoiser of the run, a pure function of the config."""
+        generator = torch.Generator().manual_seed(self.training.seed)
+        # Layers draw throw-away weights before they get the generator's.
+        with torch.random.fork_rng(devices=[]):
+            return Denoiser(self.denoiser_config(data), generator=generator)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data from which `from_dict` makes an equal config."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The config of nested tables; unknown names are errors."""
+        sections = {each.name: each for each in fields(cls)}
+        for name in data:
+            if name not in sections:
+                hint = settings.closest(name, sections)
+                raise ValueError(f"there is no section {name!r}{hint}; known: {', '.join(sections)}")
+        built = {name: _section(name, _SECTIONS[name], values) for name, values in data.items()}
+        if "data" not in built:
+            raise ValueError("data.name must be given: the name of a data set")
+        return cls(**built)
+
+
+_SECTIONS: dict[str, type] = {
+    "data": DataSection,
+    "process": ProcessSection,
+    "model": ModelSection,
+    "optimiser": OptimiserSection,
+    "training": TrainingSection,
+    "validation": ValidationSection,
+}
+
+
+def _section(name: str, section: type, values: object) -> Any:
+    if not isinstance(values, Mapping):
+        raise ValueError(f"{name} must be a table of settings, got {values!r}")
+    known = [each.name for each in fields(section)]
+    for key in values:
+        if key not in known:
+            hint = settings.closest(str(key), known)
+            raise ValueError(f"there is no setting {name}.{key}{hint}; known: {', '.join(known)}")
+    if section is DataSection and "name" not in values:
+        raise ValueError("data.name must be given: the name of a data set")
+    return section(**values)

@@ -1,0 +1,46 @@
+"""Checks of single settings: an error names the field, the value and what would be right."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable
+from math import isfinite
+
+
+def whole(name: str, value: object, *, least: int) -> None:
+    """An integer that is not too small."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} must be an integer ≥ {least}, got {value!r}")
+
+
+def number(
+    name: str, value: object, *, least: float, below: float | None = None, more: bool = False
+) -> None:
+    """A finite number ≥ least (with `more`: > least), and less than `below`."""
+    right = isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+    if right:
+        assert isinstance(value, (int, float))
+        right = (value > least if more else value >= least) and (below is None or value < below)
+    if not right:
+        upper = "" if below is None else f" and < {below:g}"
+        sign = ">" if more else "≥"
+        raise ValueError(f"{name} must be a number {sign} {least:g}{upper}, got {value!r}")
+
+
+def flag(name: str, value: object) -> None:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be true or false, got {value!r}")
+
+
+def choice(name: str, value: object, allowed: Collection[str]) -> None:
+    """One of a few names."""
+    if not isinstance(value, str) or value not in allowed:
+        hint = closest(str(value), allowed)
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}{hint}")
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """A hint at the known name that is most like the given one, if any is."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f", did you mean {close[0]!r}?" if close else ""
