@@ -1,16 +1,20 @@
 """Diffusion over sequences that can insert, delete and replace tokens."""
 
-from indel import process
-from indel.batch import Batch
-from indel.normalisation import normalise_text8
-from indel.randomness import RowSeeds
-from indel.tokens import (
-    ByteVocabulary,
-    CharacterVocabulary,
-    IntegerVocabulary,
-    TokenizerVocabulary,
-    Vocabulary,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from indel import process
+    from indel.batch import Batch
+    from indel.normalisation import normalise_text8
+    from indel.randomness import RowSeeds
+    from indel.tokens import (
+        ByteVocabulary,
+        CharacterVocabulary,
+        IntegerVocabulary,
+        TokenizerVocabulary,
+        Vocabulary,
+    )
 
 __version__ = "0.1.0"
 
@@ -25,3 +29,23 @@ __all__ = [
     "normalise_text8",
     "process",
 ]
+
+_HOMES = {
+    "Batch": "batch",
+    "ByteVocabulary": "tokens",
+    "CharacterVocabulary": "tokens",
+    "IntegerVocabulary": "tokens",
+    "RowSeeds": "randomness",
+    "TokenizerVocabulary": "tokens",
+    "Vocabulary": "tokens",
+    "normalise_text8": "normalisation",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a name when it is first asked for: `indel --help` need not wait for torch."""
+    if name == "process":
+        return import_module("indel.process")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'indel' has no attribute {name!r}")
+    return getattr(import_module(f"indel.{_HOMES[name]}"), name)

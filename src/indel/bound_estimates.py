@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
+
+from indel.batch import Batch
+from indel.randomness import RowSeeds
 
 
 class BoundParts(NamedTuple):
@@ -204,6 +210,47 @@ class BoundEstimate:
 
     def __str__(self) -> str:
         return f"{self.nats_per_sequence} nats, {self.bits_per_token} bits/token"
+
+
+BoundFunction = Callable[[Batch, RowSeeds], SequenceBounds]
+"""A bound for each sequence x_0 of a batch, from noise."""
+
+
+def accumulate(
+    bound: BoundFunction,
+    batches: Iterable[Batch],
+    *,
+    seed: int,
+    device: torch.device | str = "cpu",
+    first_row: int = 0,
+    progress: bool | None = None,
+) -> BoundEstimate:
+    """The mean of any bound over a data set, with one seed a sequence from (seed, its number)."""
+    estimate: BoundEstimate | None = None
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    shown = console.is_terminal if progress is None else progress
+    total = len(batches) if isinstance(batches, Sized) else None
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not shown) as bar:
+        task = bar.add_task("bound", total=total)
+        for batch in batches:
+            row = first_row + (0 if estimate is None else len(estimate))
+            noise = RowSeeds(_row_seeds(seed, row, len(batch)).to(device))
+            with torch.inference_mode():
+                bounds = bound(batch.to(device), noise)
+            new = BoundEstimate.of(bounds)
+            estimate = new if estimate is None else estimate.merge(new)
+            bar.update(task, advance=1, description=str(estimate))
+    if estimate is None or not len(estimate):
+        raise ValueError("batches must hold at least one sequence, got none")
+    return estimate
+
+
+def _row_seeds(seed: int, start: int, count: int) -> Int[Tensor, " {count}"]:
+    """Consecutive numbers from an origin that the seed scatters over 63 bits."""
+    origin = torch.empty((), dtype=torch.int64)
+    origin.random_(generator=torch.Generator().manual_seed(seed))
+    return torch.arange(start, start + count) + origin  # wraps around
 
 
 def _on_cpu(values: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:

@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
 from indel.batch import Batch
-from indel.bound_estimates import (
-    BoundEstimate,
-    BoundParts,
-    Estimate,
-    Moments,
-    SequenceBounds,
-)
+from indel.bound_estimates import BoundEstimate, BoundParts, SequenceBounds, accumulate
 from indel.model.denoiser import Denoiser, DenoiserOutput
 from indel.model.reverse import EditWeights, ReverseStep
 from indel.objective import _check_last_step, length_term, marginal_terms, step_terms
-from indel.process import Schedule, corrupt, corrupt_chain, log_prob_step, log_prob_within
-from indel.randomness import Randomness, RowSeeds, split, uniform
+from indel.process import Schedule, corrupt, corrupt_chain, log_prob, log_prob_step, log_prob_within
+from indel.randomness import Randomness, split, uniform
 
 __all__ = [
     "BoundEstimate",
-    "BoundParts",
-    "Estimate",
-    "Moments",
     "SequenceBounds",
     "accumulate",
     "chain_bound",
@@ -40,9 +30,6 @@ __all__ = [
     "evaluate",
     "importance_weighted_bound",
 ]
-
-BoundFunction = Callable[[Batch, Randomness], SequenceBounds]
-"""A bound for each sequence x_0 of a batch, from noise."""
 
 
 class _Terms(NamedTuple):
@@ -72,8 +59,9 @@ def chain_bound(
     −log p_θ(x_0). p_θ is not restricted: what its table gives to lengths over the limit is lost,
     −log P_θ(|x_T| ≤ max) nats, and the bound holds for the model as it is, with a limit or without.
 
-    With `num_times` only so many random t a sequence are evaluated, their terms weighted by
-    T / num_times: the mean is the same, at a fraction of the cost.
+    With `num_times` = m only so many random t a sequence are evaluated, weighted by T / m: the mean
+    is the same, at a fraction of the cost. The noise of choosing them is cut down by what is known
+    of each term, log q(x_t|x_0) − log q(x_{t−1}|x_0), whose sum over all t is log q(x_T|x_0).
 
     Paper: Eq. (2), App. C.3
     """
@@ -87,7 +75,12 @@ def chain_bound(
         for t in times
     ]
     length = -denoiser.length.log_prob(chain[-1].lengths)
-    return _assembled(denoiser, x_0, times, terms, length)
+    bounds = _assembled(denoiser, x_0, times, terms, length)
+    if len(times) == denoiser.schedule.num_steps:
+        return bounds
+    correction = _correction(denoiser.schedule, x_0, stacked, times)
+    parts = bounds.parts._replace(forward=bounds.parts.forward + correction)
+    return replace(bounds, nats=bounds.nats + correction, parts=parts)
 
 
 def closed_form_bound(
@@ -103,8 +96,10 @@ def closed_form_bound(
 
     E[−log p_θ(|x_T|)] + Σ_t E_{q(x_{t−1}|x_t,x_0,a)}[−log p_θ(x_{t−1}|x_t) + log q(x_t|x_{t−1})]
 
-    The same mean as chains with no limit, and less noise. `marginalise` sums over all edit
-    summaries a instead of taking the one that was drawn; `num_times` is as in `chain_bound`.
+    It has the mean of `chain_bound` with no limit, by another way: a check. Its noise is larger,
+    for each t has an x_t of its own, and only along one chain do log q(x_t|x_0) cancel between the
+    terms. `marginalise` sums over all edit summaries a instead of taking the one that was drawn;
+    `num_times` chooses random t, as in `chain_bound`.
 
     Paper: Eqs. (2) and (3)
     """
@@ -144,12 +139,8 @@ def importance_weighted_bound(
     """
     if num_chains < 1:
         raise ValueError(f"num_chains must be at least 1, got {num_chains}")
-    chains = [
-        chain_bound(
-            denoiser, x_0, generator=split(generator), max_length=max_length, weights=weights
-        )
-        for _ in range(num_chains)
-    ]
+    of_chain = partial(chain_bound, max_length=max_length, weights=weights)
+    chains = [of_chain(denoiser, x_0, generator=generator) for _ in range(num_chains)]
     each = torch.stack([chain.nats for chain in chains])
     nats = math.log(num_chains) - torch.logsumexp(-each, dim=0)
     parts = [torch.stack(part).mean(dim=0) for part in zip(*(c.parts for c in chains), strict=True)]
@@ -174,30 +165,26 @@ def evaluate(
     first_row: int = 0,
     progress: bool | None = None,
 ) -> BoundEstimate:
-    """The mean bound over a data set: of chains under a limit, in closed form without one.
+    """The mean of `chain_bound` over a data set, or of the importance-weighted bound of k chains.
 
-    With `num_chains` > 1 it is the importance-weighted bound. A sequence gets its noise from
+    A sequence gets its noise from
     (seed, its number in the data), counted from `first_row`: the batches may be cut anywhere, and
     parts of a data set evaluated apart merge into the same result. A bar is shown on a terminal
     unless `progress` says otherwise.
 
     Paper: Eq. (2), Tables 1 and 2
     """
-    bound: Callable[..., SequenceBounds]
-    if num_chains > 1:
+    bound: Callable[..., SequenceBounds] = partial(chain_bound, num_times=num_times)
+    if num_chains != 1:
         if num_times is not None:
             raise ValueError(
                 f"importance weights need every t: num_times must be None with "
                 f"num_chains = {num_chains}, got {num_times}"
             )
-        bound = partial(importance_weighted_bound, max_length=max_length, num_chains=num_chains)
-    elif max_length is None:
-        bound = partial(closed_form_bound, num_times=num_times)
-    else:
-        bound = partial(chain_bound, max_length=max_length, num_times=num_times)
+        bound = partial(importance_weighted_bound, num_chains=num_chains)
 
     def of_batch(x_0: Batch, generator: Randomness) -> SequenceBounds:
-        return bound(denoiser, x_0, generator=generator, weights=weights)
+        return bound(denoiser, x_0, generator=generator, max_length=max_length, weights=weights)
 
     with _evaluation_mode(denoiser):
         return accumulate(
@@ -208,41 +195,6 @@ def evaluate(
             first_row=first_row,
             progress=progress,
         )
-
-
-def accumulate(
-    bound: BoundFunction,
-    batches: Iterable[Batch],
-    *,
-    seed: int,
-    device: torch.device | str = "cpu",
-    first_row: int = 0,
-    progress: bool | None = None,
-) -> BoundEstimate:
-    """The mean of any bound over a data set, with one seed a sequence as in `evaluate`."""
-    estimate: BoundEstimate | None = None
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    shown = console.is_terminal if progress is None else progress
-    total = len(batches) if isinstance(batches, Sized) else None
-    with Progress(*columns, console=console, disable=not shown) as bar:
-        task = bar.add_task("bound", total=total)
-        for batch in batches:
-            row = first_row + (0 if estimate is None else len(estimate))
-            noise = RowSeeds(_row_seeds(seed, row, len(batch)).to(device))
-            with torch.inference_mode():
-                bounds = bound(batch.to(device), noise)
-            new = BoundEstimate.of(bounds)
-            estimate = new if estimate is None else estimate.merge(new)
-            bar.update(task, advance=1, description=str(estimate))
-    if estimate is None or not len(estimate):
-        raise ValueError("batches must hold at least one sequence, got none")
-    return estimate
 
 
 class _Chain(NamedTuple):
@@ -278,15 +230,13 @@ def _chain_terms(
     kept = x_prev.without(schedule.del_).tokens
     logp_values = reverse.logp_previous.gather(2, kept.clamp_min(0)[..., None])[..., 0]
     tokens = -logp_values.masked_fill(~seen.mask, 0.0).sum(dim=1)
+    # What is left of a probability of zero is not asked for.
+    deletions = torch.where(tokens == torch.inf, 0.0, -reverse.log_prob(x_prev) - tokens)
     forward = log_prob_step(schedule, x_prev, x_t, t)
-    return _Terms(
-        tokens,
-        -reverse.log_prob(x_prev) - tokens,
-        forward,
-        torch.zeros_like(forward)
-        if max_length is None
-        else -log_prob_within(schedule, x_prev, t, max_length),
-    )
+    if max_length is None:
+        return _Terms(tokens, deletions, forward, torch.zeros_like(forward))
+    limit = -log_prob_within(schedule, x_prev, t, max_length)
+    return _Terms(tokens, deletions, forward, limit)
 
 
 def _assembled(
@@ -312,6 +262,23 @@ def _assembled(
     return SequenceBounds(torch.stack(parts).sum(dim=0), parts, by_time, evaluated, x_0.lengths)
 
 
+def _correction(
+    schedule: Schedule, x_0: Batch, chain: _Chain, times: Int[Tensor, "draws batch"]
+) -> Float[Tensor, " batch"]:
+    """log q(x_T|x_0) − T/m Σ_j [log q(x_t|x_0) − log q(x_{t−1}|x_0)] at t = t_j, of mean zero.
+
+    L_{t−1} is this difference plus what p_θ misses of the posterior. That under a limit the chain
+    is one of q′ makes it a worse guess of the term, not a biased one: any function of x_t would do.
+    """
+    last = torch.full_like(times[0], schedule.num_steps)
+    total = log_prob(schedule, x_0, chain.at(last), last)
+    for t in times:
+        after = log_prob(schedule, x_0, chain.at(t), t)
+        before = log_prob(schedule, x_0, chain.at(t - 1), t - 1)
+        total = total - schedule.num_steps / len(times) * (after - before)
+    return total
+
+
 def _predict(denoiser: Denoiser, seen: Batch, t: Int[Tensor, " batch"]) -> DenoiserOutput:
     """The network's logits in the precision of q: what follows is summed in it."""
     dtype = denoiser.schedule.tables(seen.device).dtype
@@ -334,13 +301,6 @@ def _draw_times(
     drawn = (noise * num_steps).to(torch.int64).clamp_max(num_steps - 1)
     part = torch.arange(many, device=drawn.device)[:, None]
     return (part * num_steps + drawn) // many + 1
-
-
-def _row_seeds(seed: int, start: int, count: int) -> Int[Tensor, " {count}"]:
-    """Consecutive numbers from an origin that the seed scatters over 63 bits."""
-    origin = torch.empty((), dtype=torch.int64)
-    origin.random_(generator=torch.Generator().manual_seed(seed))
-    return torch.arange(start, start + count) + origin  # wraps around
 
 
 def _check(denoiser: Denoiser, x_0: Batch, max_length: int | None) -> None:

@@ -91,6 +91,9 @@ def index_at(
     total = cumulative[..., -1]
     # Rounding may lift the product to the total itself, past the last entry that has weight.
     target = torch.minimum(noise * total, torch.nextafter(total, torch.zeros_like(total)))
+    if cumulative.dim() == 1:
+        # One row for all noise: a copy of it for each number would take |noise| · K.
+        return torch.searchsorted(cumulative, target, right=True).clamp_max(len(cumulative) - 1)
     shape = (*target.shape, cumulative.shape[-1])
     found = torch.searchsorted(
         cumulative.expand(shape).contiguous(), target[..., None].contiguous(), right=True

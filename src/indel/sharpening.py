@@ -48,7 +48,9 @@ class Sharpening:
             return torch.full_like(logits, -torch.inf).scatter(-1, best, 0.0)
         # Dividing the largest logit's distance: a low temperature must not overflow.
         scaled = (logits - logits.amax(dim=-1, keepdim=True)) / self.temperature
-        return scaled if self.top_p == 1.0 else scaled.masked_fill(~self._nucleus(scaled), -torch.inf)
+        return (
+            scaled if self.top_p == 1.0 else scaled.masked_fill(~self._nucleus(scaled), -torch.inf)
+        )
 
     def _nucleus(self, logits: Float[Tensor, "*rows values"]) -> Bool[Tensor, "*rows values"]:
         prob, order = logits.softmax(dim=-1).sort(dim=-1, descending=True, stable=True)

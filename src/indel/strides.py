@@ -1,16 +1,18 @@
 """Several steps of q taken for one, so that the reverse process calls the network less often.
 
-Times τ_1 < … < τ_m are kept, the others skipped. Step k of the coarse process does to the values
-what steps τ_{k−1}+1 … τ_k of q do. Where the skipped steps insert and delete nothing, as in the
-in-place process, that is all there is to say and the coarse process *is* q seen at the times kept.
+Times τ_1 < … < τ_m are kept, the others skipped; step k of the coarse process leads from τ_{k−1} to
+τ_k. It does to a token what steps τ_{k−1}+1 … τ_k of q do, but markers stay until its end: a
+token deleted on the way is a DEL at τ_k, one inserted on the way an INS.
 
-Otherwise it is an approximation. A token that is deleted in a skipped step u, τ_k < u < τ_{k+1},
-is alive at τ_k and gone at τ_{k+1}; its value cannot be told from what the network predicts at
-τ_{k+1}, only that it was there. One inserted in such a step is there at τ_{k+1} and not at τ_k. The
-coarse process makes these insertions and deletions at τ_k already: there the former token is a DEL,
-whose value the network predicts in the next call, and the latter an INS. What is deleted or
-inserted before each call, and so what the network is asked for, is the same as in q. The error is
-that it sees a DEL where q still has a value, and more DELs than in training.
+Where the skipped steps insert and delete nothing, as in the in-place process, there are no such
+tokens and the coarse process *is* q, seen at the times kept. Otherwise it approximates q, in which
+the former token is gone at τ_k and the latter has a value. It cannot be exact: the network does not
+predict the value at τ_{k−1} of a token that was alive then and is gone at τ_k. As a DEL in x_{τ_k}
+that token gets its value from the call at τ_k. So the network sees DELs where q has nothing, counts
+the tokens deleted since τ_{k−1} among those gone before, and takes more decisions at once.
+
+The cost for a denoiser that knows the exact law of each edit, so that only the strides and the
+independence of the edits within a step are to blame: `python tests/stride_cost.py` prints
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
-from math import prod
 
 from indel.process import Schedule, Step
 from indel.process.jumps import Jump
@@ -28,7 +29,7 @@ from indel.process.measures import Measure
 
 @dataclass(frozen=True)
 class Strides:
-    """A coarse process: step k of `schedule` leads from time times[k−2] (or 0) to times[k−1]."""
+    """A coarse process: step k of `schedule` leads to times[k−1] from the time before, or from 0."""
 
     times: tuple[int, ...]
     """The times kept, rising: the network is called at each of them."""
@@ -44,10 +45,13 @@ class Strides:
         kept = _checked(schedule, times)
         if kept == tuple(range(1, len(kept) + 1)):
             return cls(kept, schedule, exact=True)
-        skipped = sorted(set(range(1, kept[-1])) - set(kept))
+        skipped = set(range(1, kept[-1])) - set(kept)
         return cls(
             kept,
-            Schedule(_coarse_steps(schedule, kept)),
+            Schedule(
+                _stride(schedule, range(before + 1, time + 1))
+                for before, time in pairwise((0, *kept))
+            ),
             exact=not any(_edits_length(schedule, time) for time in skipped),
         )
 
@@ -87,39 +91,27 @@ def _edits_length(schedule: Schedule, time: int) -> bool:
     return step.insert > 0 or step.delete > 0 or (finds_ins and step.delete_inserted > 0)
 
 
-def _coarse_steps(schedule: Schedule, kept: tuple[int, ...]) -> Iterable[Step]:
-    """One step for each time kept: values change up to it, lengths until the next one.
+def _stride(schedule: Schedule, times: range) -> Step:
+    """One step for several: Q = Q_{s+1} ⋯ Q_t, with a DEL that stays where it is.
 
-    A = A_{τ_{k−1}+1} ⋯ A_{τ_k}     d = 1 − Π_{τ_k ≤ u < τ_{k+1}} (1 − d_u)
-    α, π and d′ follow from the law of the inserts of steps τ_k … τ_{k+1}−1 that are not deleted
-    among them.
+    A = A_{s+1} ⋯ A_t     d = 1 − Π (1 − d_u)     π = π_{s+1} A_{s+2} ⋯ A_t     d′ alike;
+    α is the chance of one more among the inserts of a gap that are not deleted again.
     """
-    inserts = Jump.identity(schedule.vocab_size)
-    for (previous, time), after in zip(
-        pairwise((0, *kept)), (*kept[1:], kept[-1] + 1), strict=True
-    ):
-        moves = [schedule.step(u).transition for u in range(previous + 1, time + 1)]
-        survived = [1.0 - schedule.step(u).delete for u in range(time, after)]
-        inserted, survived_first = _arrival(inserts, schedule.step(time))
-        inserts = Jump.identity(schedule.vocab_size)
-        for u in range(time, after):
-            inserts = inserts.then(schedule.step(u))
-        step = Step(
-            insert=(inserts.inserts.mass + inserts.insert_ins) * inserts.loops,
-            delete=1.0 - prod(survived),
-            transition=reduce(lambda first, then: first.then(then), moves),
-            delete_inserted=1.0 - survived_first * prod(survived[1:]),
-        )
-        step.inserted = inserted
-        yield step
-
-
-def _arrival(inserts: Jump, step: Step) -> tuple[Measure, float]:
-    """What the inserts made since the time kept before have become, and how many are left."""
-    total = inserts.inserts.mass + inserts.insert_ins
-    if total == 0.0:
-        return step.inserted, 1.0 - step.delete_inserted
-    moved, _deleted = step.push(inserts.inserts, inserts.insert_ins)
-    # Where nothing is left it does not matter what it has become.
-    law = moved * (1.0 / moved.mass) if moved.mass > 0.0 else step.inserted
-    return law, moved.mass / total
+    steps = [schedule.step(time) for time in times]
+    value, survived = Measure.zero(schedule.vocab_size), 1.0
+    fresh, inserts = 1.0, Jump.identity(schedule.vocab_size)
+    for step in steps:
+        value, _deleted = step.push(value, fresh)
+        fresh = 0.0
+        survived *= 1.0 - step.delete
+        inserts = inserts.then(step)
+    stride = Step(
+        insert=(inserts.inserts.mass + inserts.insert_ins) * inserts.loops,
+        delete=1.0 - survived,
+        transition=reduce(lambda first, then: first.then(then), (s.transition for s in steps)),
+        # Rounding must not leave more than there was.
+        delete_inserted=1.0 - min(1.0, value.mass),
+    )
+    # Where all are deleted it does not matter what they would have become.
+    stride.inserted = value * (1.0 / value.mass) if value.mass > 0.0 else steps[0].inserted
+    return stride

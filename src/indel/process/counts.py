@@ -49,9 +49,11 @@ def deletion_tables(
     Paper: App. B.3
     """
     possible = tables.delete_now[t - 1] + tables.delete[t - 1] > 0
-    explicit = _binomial(prob_explicit(tables, t), max_deleted)
     deleted = torch.arange(max_deleted + 1, device=t.device)
-    explicit = explicit.masked_fill(~possible[:, None, None] & (deleted > 0)[:, None], 0.0)
+    share = prob_explicit(tables, t)[:, None, None]
+    explicit = prob_binomial(deleted, deleted[:, None], share).masked_fill(
+        ~possible[:, None, None] & (deleted > 0)[:, None], 0.0
+    )
     loop = tables.insert_del[t - 1]
     shifted = _shifted_negative_binomial(loop, max_deleted + 1, max_observed)
     return DeletionTables(explicit @ shifted[:, :-1], explicit @ shifted[:, 1:])
@@ -102,14 +104,15 @@ def logp_negative_binomial(
     return ways + torch.xlogy(count, more) + successes * torch.log1p(-more)
 
 
-def _binomial(prob: Float[Tensor, " batch"], most: int) -> Float[Tensor, "batch n k"]:
-    """Binomial(k; n, prob) for n, k = 0…most."""
-    n = torch.arange(most + 1, device=prob.device, dtype=prob.dtype)[:, None]
-    k = n.T
-    ways = torch.lgamma(n + 1) - torch.lgamma(k + 1) - torch.lgamma((n - k).clamp_min(0) + 1)
-    rate = prob[:, None, None]
-    logp = ways + torch.xlogy(k, rate) + torch.xlogy((n - k).clamp_min(0), 1.0 - rate)
-    return logp.exp().masked_fill(k > n, 0.0)
+def prob_binomial(
+    count: Int[Tensor, "..."], trials: Int[Tensor, "..."], prob: Float[Tensor, "..."]
+) -> Float[Tensor, "..."]:
+    """Binomial(count; trials, prob) = C(trials, count) probᶜ (1 − prob)^(trials − count)."""
+    failures = (trials - count).clamp_min(0).to(prob.dtype)
+    count, trials = count.to(prob.dtype), trials.to(prob.dtype)
+    ways = torch.lgamma(trials + 1) - torch.lgamma(count + 1) - torch.lgamma(failures + 1)
+    logp = ways + torch.xlogy(count, prob) + torch.xlogy(failures, 1.0 - prob)
+    return logp.exp().masked_fill(count > trials, 0.0)
 
 
 def _shifted_negative_binomial(

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from indel.process.counts import logp_negative_binomial
+from indel.process.counts import logp_negative_binomial, prob_binomial
 from indel.process.schedules import Schedule
 
 
@@ -23,22 +23,12 @@ def length_law(
     delete, more = tables.delete[t], 1.0 - tables.stop[t]
     emitted = torch.arange(longest + 1, device=lengths.device)
     known, unique_rows = torch.unique(lengths, return_inverse=True)
-    survive = _binomial(known[:, None], emitted, 1.0 - delete)
+    survive = prob_binomial(emitted, known[:, None], 1.0 - delete)
     counts = torch.arange(_longest(longest, float(more)) + 1, device=lengths.device)
     extra = counts - emitted[:, None]
     logp = logp_negative_binomial(extra.clamp_min(0), emitted[:, None] + 1, more)
     law = survive @ logp.exp().masked_fill(extra < 0, 0.0)
     return law[unique_rows]
-
-
-def _binomial(
-    trials: Int[Tensor, "rows 1"], count: Int[Tensor, " counts"], prob: Float[Tensor, ""]
-) -> Float[Tensor, "rows counts"]:
-    n, k = trials.to(prob.dtype), count.to(prob.dtype)
-    failures = (n - k).clamp_min(0)
-    ways = torch.lgamma(n + 1) - torch.lgamma(k + 1) - torch.lgamma(failures + 1)
-    logp = ways + torch.xlogy(k, prob) + torch.xlogy(failures, 1.0 - prob)
-    return logp.exp().masked_fill(k > n, 0.0)
 
 
 def _longest(length: int, more: float) -> int:

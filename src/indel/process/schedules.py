@@ -13,7 +13,7 @@ from torch import Tensor
 
 from indel.process import checks
 from indel.process.jumps import Jump
-from indel.process.steps import Step
+from indel.process.steps import Step, inserted_law
 from indel.process.tables import Tables
 from indel.process.transitions import (
     IdentityTransition,
@@ -111,14 +111,16 @@ class Schedule:
         survived = _never_rises("deleted", deleted, times)
         unreplaced = _never_rises("replaced", replaced, times)
         lengths = [_length(relative_length, time) for time in times]
-        make = partial(Step, inserted=inserted, delete_inserted=delete_inserted)
+        # One law for all steps, so that its K numbers are stored once and compared by identity.
+        law = inserted_law(inserted, vocab_size)
+        make = partial(Step, inserted=law, delete_inserted=delete_inserted)
         steps = []
         for t in range(1, num_steps):
             kept = _ratio(survived[t], survived[t - 1])
             step_transition = transition(vocab_size, _ratio(unreplaced[t], unreplaced[t - 1]))
             insert = _insert_for(lengths[t] / lengths[t - 1] - kept, times[t])
             steps.append(make(insert, 1.0 - kept, step_transition))
-        steps.append(Step(0.0, 1.0, IdentityTransition(vocab_size), inserted))
+        steps.append(Step(0.0, 1.0, IdentityTransition(vocab_size), law))
         return cls(steps)
 
     @property

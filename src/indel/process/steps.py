@@ -28,13 +28,13 @@ class Step:
         insert: float,
         delete: float,
         transition: Transition,
-        inserted: Float[Tensor, " tokens"] | None = None,
+        inserted: Float[Tensor, " tokens"] | Measure | None = None,
         delete_inserted: float | None = None,
     ) -> None:
         self.insert = checks.probability("insert", insert, below_one=True)
         self.delete = checks.probability("delete", delete)
         self.transition = transition
-        self.inserted = _inserted(inserted, transition.vocab_size)
+        self.inserted = inserted_law(inserted, transition.vocab_size)
         self.delete_inserted = checks.probability(
             "delete_inserted", delete if delete_inserted is None else delete_inserted
         )
@@ -74,14 +74,13 @@ class Step:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Step:
         """The step written by `to_dict`."""
-        step = cls(
+        return cls(
             record["insert"],
             record["delete"],
             transition_from_dict(record["transition"]),
-            delete_inserted=record["delete_inserted"],
+            Measure.from_dict(record["inserted"]),
+            record["delete_inserted"],
         )
-        step.inserted = Measure.from_dict(record["inserted"])
-        return step
 
     def __repr__(self) -> str:
         return (
@@ -90,10 +89,12 @@ class Step:
         )
 
 
-def _inserted(inserted: Float[Tensor, " tokens"] | None, size: int) -> Measure:
+def inserted_law(inserted: Float[Tensor, " tokens"] | Measure | None, size: int) -> Measure:
     """π_t, what an INS becomes: uniform if nothing is given."""
     if inserted is None:
         return Measure.uniform(size)
+    if isinstance(inserted, Measure):
+        return inserted
     prob = torch.as_tensor(inserted, dtype=torch.float64)
     if prob.shape != (size,):
         raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 import torch
 
@@ -290,13 +290,15 @@ class TrainingConfig:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+    def from_dict(cls, data: Mapping[str, Any]) -> TrainingConfig:
         """The config of nested tables; unknown names are errors."""
         sections = {each.name: each for each in fields(cls)}
         for name in data:
             if name not in sections:
                 hint = settings.closest(name, sections)
-                raise ValueError(f"there is no section {name!r}{hint}; known: {', '.join(sections)}")
+                raise ValueError(
+                    f"there is no section {name!r}{hint}; known: {', '.join(sections)}"
+                )
         built = {name: _section(name, _SECTIONS[name], values) for name, values in data.items()}
         if "data" not in built:
             raise ValueError("data.name must be given: the name of a data set")

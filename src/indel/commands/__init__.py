@@ -1,0 +1,1 @@
+"""What each command of `indel` does; `indel.cli` lists them."""

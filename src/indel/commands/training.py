@@ -1,0 +1,137 @@
+"""`indel train` and `indel info`."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.table import Table
+
+from indel.commands.opening import model_folder, parsed_settings, run_config
+
+if TYPE_CHECKING:
+    from indel.training import TrainingConfig
+
+
+def train(
+    task: Annotated[
+        str | None,
+        typer.Argument(metavar="[TASK]", help="arithmetic, text8 or text8-sample."),
+    ] = None,
+    scale: Annotated[str, typer.Option(help="tiny, laptop or paper.")] = "laptop",
+    config: Annotated[
+        Path | None, typer.Option(help="A TOML file whose settings replace the preset's.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="One setting, e.g. training.steps=100."),
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Where the data lies, e.g. text8.zip.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder of the run.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the newest checkpoint in --out.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the config, the size and the estimated time.")
+    ] = False,
+) -> None:
+    """Train a denoiser: preset, then --config, then --set."""
+    from indel.training import TrainingError, load_config, load_run_config
+    from indel.training import train as run_training
+
+    overrides = parsed_settings(set_ or [], "--set")
+    if data is not None:
+        overrides["data.options.path"] = str(data)
+    if task is None and config is None and resume and out is not None:
+        settings = load_run_config(out)
+    elif task is None and config is None:
+        raise ValueError("name a task (arithmetic, text8, text8-sample) or give --config FILE")
+    else:
+        settings = load_config(task, scale, file=config, overrides=overrides)
+    folder = out or Path("runs") / f"{task or 'run'}-{scale}-rate{settings.process.rate:g}"
+    if dry_run:
+        _show_plan(settings, folder)
+        return
+    logging.basicConfig(
+        level=logging.WARNING, format="%(message)s", handlers=[RichHandler(show_path=False)]
+    )
+    try:
+        result = run_training(settings, folder, resume=resume)
+    except TrainingError as error:
+        raise ValueError(str(error)) from error
+    state = "interrupted; --resume goes on" if result.interrupted else "done"
+    print(f"{state}: step {result.step}, {result.seconds:.0f} s, {folder}")
+    for name, value in result.validation.items():
+        if isinstance(value, float):
+            print(f"  {name}: {value:.4g}")
+
+
+def info(
+    path: Annotated[Path, typer.Argument(help="The folder of a model, a run or a checkpoint.")],
+) -> None:
+    """Show what is in a model, a run or a checkpoint."""
+    from indel.model import Denoiser
+
+    folder = model_folder(path)
+    denoiser = Denoiser.from_pretrained(folder)
+    schedule, vocabulary = denoiser.schedule, denoiser.vocabulary
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    table.add_row("weights", str(folder))
+    table.add_row("parameters", f"{sum(p.numel() for p in denoiser.parameters()):,}")
+    table.add_row("backbone", str(denoiser.config.backbone))
+    table.add_row("vocabulary", f"{vocabulary!r}"[:200])
+    table.add_row("schedule", f"T = {schedule.num_steps}, K = {schedule.vocab_size}")
+    before_last = schedule.jump(schedule.num_steps - 1)
+    table.add_row("deleted before step T", f"{1.0 - before_last.keep:.3f} of x_0")
+    table.add_row("longest sequence", str(denoiser.config.max_length))
+    state = folder.parent / "state.json"
+    if state.is_file():
+        record = json.loads(state.read_text(encoding="utf-8"))
+        for name in ("step", "seconds", "best_step", "best_bound", "bad_steps"):
+            if record.get(name) is not None:
+                table.add_row(name.replace("_", " "), f"{record[name]:,}")
+    Console(soft_wrap=True, highlight=False).print(table)
+    config = run_config(path)
+    if config is not None:
+        from indel.training import config_to_toml
+
+        print(f"\n{config_to_toml(config)}")
+
+
+def _show_plan(config: TrainingConfig, folder: Path) -> None:
+    """The config as TOML, how large the network is, and how long a few real steps say it takes."""
+    import time
+
+    import torch
+
+    from indel.objective import Objective
+    from indel.times import TimeLaw
+    from indel.training import config_to_toml
+
+    data = config.open_data()
+    denoiser = config.denoiser(data)
+    limit = denoiser.config.max_length if config.training.limit_length else None
+    times = TimeLaw.uniform(denoiser.schedule.num_steps)
+    objective = Objective(denoiser.schedule, times, max_length=limit)
+    rows = min(config.training.batch_size, 32)
+    generator = torch.Generator().manual_seed(0)
+    seconds = []
+    for number in range(3):
+        start = time.perf_counter()
+        loss = objective(
+            denoiser, denoiser.length, data.batch(number, rows, "train"), generator=generator
+        )
+        loss.total.mean().backward()  # type: ignore[no-untyped-call]
+        seconds.append(time.perf_counter() - start)
+    # The first step also warms up; the paper's batch of 512 is measured on 32 rows.
+    each = min(seconds[1:]) * config.training.batch_size / rows
+    print(config_to_toml(config))
+    print(f"# folder: {folder}")
+    print(f"# parameters: {sum(p.numel() for p in denoiser.parameters()):,}")
+    hours = each * config.training.steps / 3600
+    print(f"# estimated time on this machine: {hours:.2g} hours ({each:.2g} s a step), one process")

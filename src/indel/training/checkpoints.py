@@ -1,0 +1,223 @@
+"""Checkpoints: folders of safetensors and JSON that are whole or are not there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from indel.model import DenoiserConfig
+from indel.model.folders import WEIGHTS as MODEL_WEIGHTS
+from indel.model.folders import read_config, write_config
+from indel.training.errors import CheckpointError
+
+CHECKPOINTS = "checkpoints"
+MODEL = "model"
+"""The folder inside of a checkpoint that `Denoiser.from_pretrained` loads."""
+_WEIGHTS = "weights.safetensors"
+_OPTIMISER = "optimiser.safetensors"
+_STATE = "state.json"
+_CONFIG = "config.json"
+_MANIFEST = "manifest.json"
+_PREFIX = "step-"
+_UNFINISHED = ".unfinished-"
+
+_log = logging.getLogger(__name__)
+
+Tensors = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that a run needs to go on as if it had never stopped."""
+
+    step: int
+    weights: Tensors
+    averages: Tensors | None
+    """The moving average of the weights, which is then the model that others load."""
+    optimiser: Tensors
+    """parameter/quantity → its value."""
+    state: dict[str, Any]
+    """Counters and estimates, as JSON data."""
+    config: dict[str, Any]
+    denoiser: DenoiserConfig
+
+
+def write_checkpoint(folder: Path, snapshot: Snapshot) -> Path:
+    """Write a checkpoint of a run under a temporary name, flush it, and only then rename it."""
+    place = folder / CHECKPOINTS
+    target = place / f"{_PREFIX}{snapshot.step:08d}"
+    unfinished = place / f"{_UNFINISHED}{target.name}-{uuid.uuid4().hex}"
+    try:
+        unfinished.mkdir(parents=True)
+        _fill(unfinished, snapshot)
+        _discard(target)
+        unfinished.rename(target)
+        _flush(place)
+    except (OSError, SafetensorError) as error:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        reason = getattr(error, "strerror", None) or error
+        kept = latest(folder)
+        rest = f"the last good checkpoint is {kept}" if kept else "there is no earlier checkpoint"
+        raise CheckpointError(
+            f"cannot write the checkpoint {target}: {reason}; {rest}. "
+            "Make room or choose another folder, then resume"
+        ) from error
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+    return target
+
+
+def read_checkpoint(path: Path) -> Snapshot:
+    """Read a checkpoint that `check` finds whole."""
+    if problem := check(path):
+        raise CheckpointError(f"{path} is no whole checkpoint: {problem}")
+    state = json.loads((path / _STATE).read_text(encoding="utf-8"))
+    model = load_file(path / MODEL / MODEL_WEIGHTS)
+    averaged = (path / _WEIGHTS).exists()
+    return Snapshot(
+        step=state.pop("step"),
+        weights=load_file(path / _WEIGHTS) if averaged else model,
+        averages=model if averaged else None,
+        optimiser=load_file(path / _OPTIMISER),
+        state=state,
+        config=json.loads((path / _CONFIG).read_text(encoding="utf-8")),
+        denoiser=read_config(path / MODEL),
+    )
+
+
+def check(path: Path) -> str | None:
+    """What is wrong with a checkpoint: nothing, or a file that is missing, short or changed."""
+    try:
+        manifest = json.loads((path / _MANIFEST).read_text(encoding="utf-8"))
+        for name, expected in manifest.items():
+            file = path / name
+            if not file.is_file():
+                return f"{name} is missing"
+            if file.stat().st_size != expected["size"]:
+                return f"{name} has {file.stat().st_size} bytes instead of {expected['size']}"
+            if _digest(file) != expected["sha256"]:
+                return f"{name} has changed since it was written"
+    except FileNotFoundError:
+        return f"{_MANIFEST} is missing"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"{_MANIFEST} cannot be read ({error})"
+    return None
+
+
+def latest(folder: Path) -> Path | None:
+    """The newest whole checkpoint of a run; newer ones that are not whole are told of."""
+    for path in reversed(_all(folder)):
+        problem = check(path)
+        if problem is None:
+            return path
+        _log.warning("skipping the checkpoint %s: %s", path, problem)
+    return None
+
+
+def best(folder: Path) -> Path | None:
+    """The checkpoint with the lowest bound in validation, as the newest one knows."""
+    newest = latest(folder)
+    if newest is None:
+        return None
+    state = json.loads((newest / _STATE).read_text(encoding="utf-8"))
+    if state.get("best_step") is None:
+        return None
+    path = folder / CHECKPOINTS / f"{_PREFIX}{state['best_step']:08d}"
+    return path if check(path) is None else None
+
+
+def find_checkpoint(path: str | Path, *, prefer_best: bool = False) -> Path:
+    """The checkpoint that a path means: itself, or the newest or best one of a run's folder."""
+    path = Path(path)
+    if (path / _MANIFEST).is_file():
+        if problem := check(path):
+            raise CheckpointError(f"{path} is no whole checkpoint: {problem}")
+        return path
+    found = (best(path) if prefer_best else None) or latest(path)
+    if found is None:
+        raise CheckpointError(
+            f"{path} holds no checkpoint; expected is the folder of a training run or of one of "
+            f"its checkpoints, {CHECKPOINTS}/{_PREFIX}…"
+        )
+    return found
+
+
+def tidy(folder: Path, *, keep: int, best_step: int | None) -> None:
+    """Delete all checkpoints but the newest `keep` and the best, and what was left unfinished."""
+    best_name = None if best_step is None else f"{_PREFIX}{best_step:08d}"
+    for path in _all(folder)[:-keep]:
+        if path.name != best_name:
+            _discard(path)
+    for leftover in (folder / CHECKPOINTS).glob(f"{_UNFINISHED}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _all(folder: Path) -> list[Path]:
+    """What looks like a checkpoint, oldest first."""
+    found = (folder / CHECKPOINTS).glob(f"{_PREFIX}*")
+    return sorted(
+        (path for path in found if path.name.removeprefix(_PREFIX).isdecimal()),
+        key=lambda path: int(path.name.removeprefix(_PREFIX)),
+    )
+
+
+def _fill(folder: Path, snapshot: Snapshot) -> None:
+    model = folder / MODEL
+    model.mkdir()
+    write_config(model, snapshot.denoiser)
+    averaged = snapshot.averages is not None
+    save_file(snapshot.averages or snapshot.weights, model / MODEL_WEIGHTS)
+    if averaged:
+        save_file(snapshot.weights, folder / _WEIGHTS)
+    save_file(snapshot.optimiser, folder / _OPTIMISER)
+    _write_json(folder / _STATE, {"step": snapshot.step, **snapshot.state})
+    _write_json(folder / _CONFIG, snapshot.config)
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    manifest = {
+        path.relative_to(folder).as_posix(): {
+            "size": path.stat().st_size,
+            "sha256": _digest(path),
+        }
+        for path in files
+    }
+    _write_json(folder / _MANIFEST, manifest)
+    for path in (*files, folder / _MANIFEST, model, folder):
+        _flush(path)
+
+
+def _write_json(path: Path, data: object) -> None:
+    path.write_text(json.dumps(data, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file, or the entries of a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _discard(path: Path) -> None:
+    """Delete a checkpoint so that at no moment half of it bears its name."""
+    if path.exists():
+        leftover = path.with_name(f"{_UNFINISHED}{path.name}-{uuid.uuid4().hex}")
+        path.rename(leftover)
+        shutil.rmtree(leftover, ignore_errors=True)

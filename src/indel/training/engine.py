@@ -1,0 +1,386 @@
+"""The training loop, on Hugging Face Accelerate."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from accelerate.optimizer import AcceleratedOptimizer
+from accelerate.utils import DistributedType
+from jaxtyping import Float
+from rich.console import Console
+from torch import Tensor, nn
+
+from indel.batch import Batch
+from indel.data import LengthSorted
+from indel.model import Denoiser, DenoiserOutput
+from indel.objective import Denoise, Objective
+from indel.times import TermSizes, TimeLaw
+from indel.training import checkpoints
+from indel.training.averages import WeightAverage
+from indel.training.batches import BatchPlan, MicroBatch
+from indel.training.checkpoints import Snapshot
+from indel.training.config import TrainingConfig
+from indel.training.config_files import JSON_NAME, TOML_NAME, config_to_toml
+from indel.training.errors import NonFiniteError, TrainingError
+from indel.training.interruption import Interruption
+from indel.training.learning_rates import rate_factor
+from indel.training.lengths import fit_lengths
+from indel.training.metrics import MetricsLog
+from indel.training.optimisers import make_optimisers
+from indel.training.reporting import ProgressReport
+from indel.training.resuming import check_resumable
+from indel.training.states import (
+    gather_optimisers,
+    gather_weights,
+    scatter_optimisers,
+    scatter_weights,
+)
+from indel.training.validation import Validator
+
+_log = logging.getLogger(__name__)
+_PREFIX = "denoiser."
+_PARTS = ("loss", "tokens", "deletions", "forward", "length")
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """What a run has come to."""
+
+    folder: Path
+    step: int
+    """Steps done in all, also before it was resumed."""
+    interrupted: bool
+    """Whether a signal ended it before its last step."""
+    checkpoint: Path | None
+    """The newest one."""
+    best: Path | None
+    """The one with the lowest bound in validation."""
+    validation: dict[str, Any]
+    """The last metrics, empty if there were none."""
+    bad_steps: int
+    seconds: float
+
+
+class _Work(nn.Module):
+    """A denoiser that lends itself to a piece of work.
+
+    Accelerate's wrappers (several processes, shards, mixed precision) see one call, whatever is
+    done in it: the whole loss, an evaluation, or a hundred calls of the network to sample.
+    """
+
+    def __init__(self, denoiser: Denoiser) -> None:
+        super().__init__()
+        self.denoiser = denoiser
+
+    def forward(self, work: Callable[[Denoiser], Any]) -> Any:
+        return work(self.denoiser)
+
+
+@dataclass
+class _Progress:
+    """What a run knows besides weights: all of it is in its checkpoints."""
+
+    step: int = 0
+    bad_steps: int = 0
+    seconds: float = 0.0
+    best_step: int | None = None
+    best_bound: float | None = None
+    average_updates: int = 0
+
+
+def train(
+    config: TrainingConfig,
+    folder: str | Path,
+    *,
+    resume: bool = False,
+    console: Console | None = None,
+) -> TrainingResult:
+    """Train a denoiser, or go on where the newest checkpoint in the folder ends.
+
+    Under `accelerate launch` this is done by several processes, which share each batch. Step n is
+    a pure function of the config, n and the state before it: a run that was stopped or killed and
+    resumed ends, on CPUs, with the same bits as one that was not.
+
+    Paper: App. C.2 and C.3
+    """
+    accelerator = Accelerator()
+    # A launcher's setting would scale the loss a second time: see training.accumulate.
+    accelerator.gradient_accumulation_steps = 1
+    folder = Path(folder)
+    found = checkpoints.latest(folder)
+    if not resume and (found or (folder / JSON_NAME).exists()):
+        raise TrainingError(f"{folder} holds a run already: resume it or choose another folder")
+    if resume and found is None:
+        _log.warning("there is no whole checkpoint in %s to resume: starting anew", folder)
+    run = _Run(config, folder, accelerator)
+    if found is not None:
+        run.restore(checkpoints.read_checkpoint(found))
+    return run.go(console or Console(stderr=True))
+
+
+class _Run:
+    """One training run of one process."""
+
+    def __init__(self, config: TrainingConfig, folder: Path, accelerator: Accelerator) -> None:
+        self.config, self.folder, self.accelerator = config, folder, accelerator
+        section = config.training
+        data = config.open_data()
+        self.denoiser = config.denoiser(data)
+        self.limit = self.denoiser.config.max_length if section.limit_length else None
+        self.validator = Validator(config, data, accelerator)
+        self.plan = BatchPlan(
+            LengthSorted(data, batch_size=section.batch_size) if section.sort_by_length else data,
+            section.batch_size,
+            section.accumulate,
+            section.seed,
+            accelerator.process_index,
+            accelerator.num_processes,
+        )
+        fit_lengths(self.denoiser, data, max_length=self.limit, seed=section.seed)
+        if section.compile:
+            self.denoiser.backbone.compile(dynamic=True)
+        if config.optimiser.name == "muon" and _is_sharded(accelerator):
+            raise TrainingError(
+                "Muon needs whole matrices, which shards are not: set optimiser.name = 'adamw'"
+            )
+        optimisers = make_optimisers(self.denoiser, config.optimiser)
+        self.base_rates = [[group["lr"] for group in o.param_groups] for o in optimisers]
+        self.model, *self.optimisers = accelerator.prepare(_Work(self.denoiser), *optimisers)
+        decay = config.optimiser.average_decay
+        self.average = WeightAverage(self.model, decay) if decay else None
+        self.sizes = TermSizes(self.denoiser.schedule.num_steps)
+        self.progress = _Progress()
+        self.metrics: dict[str, Any] = {}
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to where a checkpoint was made."""
+        check_resumable(snapshot, self.config, self.denoiser.config, self.folder)
+        if self.average is not None:
+            assert snapshot.averages is not None
+            scatter_weights(self.model, snapshot.averages, _PREFIX)
+            self.average.restart()
+        scatter_weights(self.model, snapshot.weights, _PREFIX)
+        scatter_optimisers(self.model, self._bare_optimisers(), snapshot.optimiser)
+        state = dict(snapshot.state)
+        self.sizes.square = torch.tensor(state.pop("term_sizes"), dtype=torch.float64)
+        self.progress = _Progress(step=snapshot.step, **state)
+        if self.average is not None:
+            self.average.updates = self.progress.average_updates
+
+    def go(self, console: Console) -> TrainingResult:
+        """Train to the last step or to a signal."""
+        main, section = self.accelerator.is_main_process, self.config.training
+        start, checkpoint = self.progress.step, checkpoints.latest(self.folder)
+        log = self._open_folder() if main else None
+        report = ProgressReport(console, start=start, total=section.steps, shown=main)
+        began = time.monotonic() - self.progress.seconds
+        interrupted = False
+        self.model.train()
+        try:
+            with report, Interruption() as interruption:
+                for number in range(start, section.steps):
+                    values = self._step(number)
+                    done = self.progress.step = number + 1
+                    self.progress.seconds = time.monotonic() - began
+                    last = done == section.steps
+                    report.step(done, values)
+                    if log and (done % section.log_every == 0 or last or not _finite(values)):
+                        log.write("train", done, {**values, "seconds": self.progress.seconds})
+                    self._stop_if_too_bad(number)
+                    improved = False
+                    if done % self.config.validation.every == 0 or last:
+                        improved = self._validate(done, log, report)
+                    interrupted = self._any(interruption.requested) and not last
+                    if done % section.save_every == 0 or last or improved or interrupted:
+                        checkpoint = self._save(log) or checkpoint
+                    if interrupted:
+                        break
+        finally:
+            if log:
+                log.close()
+        return TrainingResult(
+            folder=self.folder,
+            step=self.progress.step,
+            interrupted=interrupted,
+            checkpoint=checkpoint,
+            best=checkpoints.best(self.folder),
+            validation=self.metrics,
+            bad_steps=self.progress.bad_steps,
+            seconds=self.progress.seconds,
+        )
+
+    def _open_folder(self) -> MetricsLog:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            (self.folder / TOML_NAME).write_text(config_to_toml(self.config), encoding="utf-8")
+            text = json.dumps(self.config.to_dict(), indent=2) + "\n"
+            (self.folder / JSON_NAME).write_text(text, encoding="utf-8")
+        except OSError as error:
+            reason = error.strerror or error
+            raise TrainingError(f"cannot write to the folder {self.folder}: {reason}") from error
+        section = self.config.training
+        return MetricsLog(
+            self.folder, after_step=self.progress.step, tensorboard=section.tensorboard
+        )
+
+    def _step(self, number: int) -> dict[str, float]:
+        """One step: all micro-batches, then an update, unless something is no number."""
+        factor = rate_factor(self.config.optimiser, number)
+        for optimiser, rates in zip(self.optimisers, self.base_rates, strict=True):
+            for group, rate in zip(optimiser.param_groups, rates, strict=True):
+                group["lr"] = factor * rate
+        # Only dropout reads torch's own generator: seeded for each step, it needs no saving.
+        torch.manual_seed(self.plan.step_seed(number))
+        law = self._time_law()
+        rows = self._forward_and_backward(number, law)
+        clip = self.config.optimiser.clip or math.inf
+        norm = self.accelerator.clip_grad_norm_(self.model.parameters(), clip)
+        means = rows.double().mean(dim=0).tolist()
+        values = dict(zip(_PARTS, means, strict=True))
+        values |= {"gradient": float(norm), "rate_factor": factor}
+        # A loss scaler (float16) finds its scale by gradients that overflow, and leaves them out.
+        if _finite(values) or (self.accelerator.scaler and math.isfinite(values["loss"])):
+            for optimiser in self.optimisers:
+                optimiser.step()
+            if self.average is not None:
+                self.average.update()
+            self._update_sizes(number, law, rows)
+        else:
+            self.progress.bad_steps += 1
+        for optimiser in self.optimisers:
+            optimiser.zero_grad()
+        return values
+
+    def _forward_and_backward(self, number: int, law: TimeLaw) -> Float[Tensor, "batch parts"]:
+        """Leave the gradient of the mean loss of the whole batch; returns the parts of each row."""
+        pieces = self.plan.micro_batches(number, law, device=self.accelerator.device)
+        parts = []
+        for piece in pieces:
+            last = piece is pieces[-1]
+            with nullcontext() if last else self.accelerator.no_sync(self.model):
+                each = self.model(lambda denoiser, piece=piece: self._parts(denoiser, piece))
+                # Gradients are averaged over the processes, which have equally many rows.
+                self.accelerator.backward(each[:, 0].sum() / self.plan.rows)
+            parts.append(each.detach())
+        gathered: Tensor = self.accelerator.gather(torch.cat(parts))
+        return gathered.cpu()
+
+    def _parts(self, denoiser: Denoiser, piece: MicroBatch) -> Float[Tensor, "rows parts"]:
+        """The loss of each row, and what it is the sum of."""
+        section = self.config.training
+        objective = Objective(
+            denoiser.schedule,
+            piece.times,
+            max_length=self.limit,
+            edit_samples=section.edit_samples,
+            marginalise=section.marginalise,
+        )
+        device = self.accelerator.device.type
+        network = _mixed_precision_network(denoiser, device)
+        with torch.autocast(device, enabled=False):
+            loss = objective(network, denoiser.length, piece.x_0, generator=piece.noise)
+        weighted = [loss.weight.to(term.dtype) * term for term in loss.terms]
+        return torch.stack([loss.total, *weighted, loss.length], dim=1).float()
+
+    def _time_law(self) -> TimeLaw:
+        if self.config.training.times == "uniform":
+            return TimeLaw.uniform(self.denoiser.schedule.num_steps)
+        return self.sizes.law()
+
+    def _update_sizes(self, number: int, law: TimeLaw, rows: Float[Tensor, "batch parts"]) -> None:
+        t, weight = self.plan.times(number, law)
+        self.sizes.update(t, (rows[:, 0] - rows[:, -1]) / weight)
+
+    def _stop_if_too_bad(self, number: int) -> None:
+        allowed, section = self.config.training.bad_steps, self.config.training
+        if self.progress.bad_steps > allowed:
+            raise NonFiniteError(
+                f"the loss or its gradient is not a finite number in batch {number} of seed "
+                f"{section.seed}, the {self.progress.bad_steps}. such step (training.bad_steps = "
+                f"{allowed} were allowed); lower the learning rate, or resume from the last "
+                "checkpoint with more bad_steps"
+            )
+
+    def _validate(self, done: int, log: MetricsLog | None, report: ProgressReport) -> bool:
+        """Measure the average, or the weights where there is none; whether it is the best yet."""
+        with self.average.in_place() if self.average else nullcontext():
+            self.metrics = self.validator(self.model)
+        if log:
+            log.write("validation", done, self.metrics)
+        report.validation(done, self.metrics)
+        bound, best = self.metrics["bound"], self.progress.best_bound
+        if not math.isfinite(bound) or (best is not None and bound >= best):
+            return False
+        self.progress.best_step, self.progress.best_bound = done, bound
+        return True
+
+    def _save(self, log: MetricsLog | None) -> Path | None:
+        """Write a checkpoint; every process takes part in gathering it, the first one writes."""
+        bare = self._bare_optimisers()
+        if not all(optimiser.state for optimiser in bare):
+            return None  # no step has been taken yet
+        weights = gather_weights(self.model, _PREFIX)
+        averages = None
+        if self.average is not None:
+            self.progress.average_updates = self.average.updates
+            with self.average.in_place():
+                averages = gather_weights(self.model, _PREFIX)
+        optimiser = gather_optimisers(self.model, bare)
+        path = None
+        if log:
+            log.flush()
+            state = {**vars(self.progress), "term_sizes": self.sizes.square.tolist()}
+            step = state.pop("step")
+            snapshot = Snapshot(
+                step,
+                weights,
+                averages,
+                optimiser,
+                state,
+                self.config.to_dict(),
+                self.denoiser.config,
+            )
+            path = checkpoints.write_checkpoint(self.folder, snapshot)
+            keep, best_step = self.config.training.keep, self.progress.best_step
+            checkpoints.tidy(self.folder, keep=keep, best_step=best_step)
+        self.accelerator.wait_for_everyone()
+        return path
+
+    def _any(self, flag: bool) -> bool:
+        """Whether it is so in any process: all must leave the loop at the same step."""
+        if self.accelerator.num_processes == 1:
+            return flag
+        mine = torch.tensor([float(flag)], device=self.accelerator.device)
+        return bool(self.accelerator.reduce(mine, "sum") > 0)
+
+    def _bare_optimisers(self) -> list[torch.optim.Optimizer]:
+        return [o.optimizer if isinstance(o, AcceleratedOptimizer) else o for o in self.optimisers]
+
+
+def _mixed_precision_network(denoiser: Denoiser, device: str) -> Denoise:
+    """The network alone runs in the precision that Accelerate chose; the loss never does."""
+    enabled, dtype = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+
+    def network(x_t: Batch, t: Tensor) -> DenoiserOutput:
+        with torch.autocast(device, dtype=dtype, enabled=enabled):
+            return denoiser(x_t, t)
+
+    return network
+
+
+def _is_sharded(accelerator: Accelerator) -> bool:
+    return accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED)
+
+
+def _finite(values: dict[str, float]) -> bool:
+    return all(map(math.isfinite, values.values()))

@@ -1,0 +1,63 @@
+"""The paper's learning-rate schedules, as factors that are pure functions of the step."""
+
+from __future__ import annotations
+
+import math
+
+from indel.training.config import OptimiserSection
+
+
+def warm_up_factor(step: int, warm_up: int) -> float:
+    """(n+1)/warm_up for the first steps n = 0, 1, …, then 1.
+
+    Paper: App. C.2
+    """
+    return min(1.0, (step + 1) / warm_up) if warm_up else 1.0
+
+
+def constant(step: int, *, warm_up: int) -> float:
+    """A linear increase, then constant.
+
+    >>> [constant(step, warm_up=4) for step in (0, 3, 1000)]
+    [0.25, 1.0, 1.0]
+
+    Paper: App. C.2
+    """
+    return warm_up_factor(step, warm_up)
+
+
+def reciprocal_square_root(step: int, *, warm_up: int) -> float:
+    """A linear increase, then √(warm_up / (n+1)), which starts at 1.
+
+    >>> [reciprocal_square_root(step, warm_up=4) for step in (0, 3, 15)]
+    [0.25, 1.0, 0.5]
+
+    Paper: App. C.3
+    """
+    return min(warm_up_factor(step, warm_up), math.sqrt(max(warm_up, 1) / (step + 1)))
+
+
+def cyclical_cosine(step: int, *, period: int, warm_up: int = 0) -> float:
+    """½(1 + cos(π·(n mod period)/period)), from 1 to 0 and up again at once.
+
+    The first cycle starts with a warm-up. The paper gives the period and no more.
+
+    >>> [round(cyclical_cosine(step, period=4), 3) for step in (0, 2, 3, 4)]
+    [1.0, 0.5, 0.146, 1.0]
+
+    Paper: App. C.3
+    """
+    phase = (step % period) / period
+    return warm_up_factor(step, warm_up) * 0.5 * (1.0 + math.cos(math.pi * phase))
+
+
+def rate_factor(section: OptimiserSection, step: int) -> float:
+    """What all learning rates are multiplied by in step n = 0, 1, ….
+
+    Paper: App. C.3
+    """
+    if section.schedule == "constant":
+        return constant(step, warm_up=section.warm_up)
+    if section.schedule == "reciprocal-square-root":
+        return reciprocal_square_root(step, warm_up=section.warm_up)
+    return cyclical_cosine(step, period=section.period, warm_up=section.warm_up)

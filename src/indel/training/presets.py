@@ -1,0 +1,144 @@
+"""Named settings: a task at a scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from indel.training import settings
+
+Settings = dict[str, dict[str, Any]]
+
+TASKS = ("arithmetic", "text8", "text8-sample")
+SCALES = ("tiny", "laptop", "paper")
+
+# The recipe for two cores: Muon for the hidden matrices and positions that start out local.
+_SMALL_OPTIMISER: dict[str, Any] = {
+    "name": "muon",
+    "learning_rate": 3e-3,
+    "muon_learning_rate": 0.02,
+    "beta2": 0.98,
+    "schedule": "cosine",
+    "warm_up": 50,
+    "average_decay": 0.99,
+}
+
+_ARITHMETIC: dict[str, Settings] = {
+    # Fewer numbers and shorter sequences: a minute on two cores.
+    "tiny": {
+        "data": {
+            "name": "arithmetic",
+            "options": {"numbers": 64, "max_step": 3, "min_length": 8, "max_length": 16},
+        },
+        "process": {"num_steps": 10, "rate": 0.6},
+        "model": {"preset": "tiny", "max_length": 48},
+        "optimiser": {**_SMALL_OPTIMISER, "period": 600},
+        "training": {
+            "steps": 600,
+            "batch_size": 64,
+            "limit_length": False,
+            "save_every": 200,
+            "times": "term-size",
+        },
+        "validation": {"every": 200, "examples": 128, "samples": 64},
+    },
+    "laptop": {
+        "data": {"name": "arithmetic"},
+        "process": {"num_steps": 10, "rate": 0.6},
+        "model": {"preset": "small", "max_length": 128},
+        "optimiser": {
+            **_SMALL_OPTIMISER,
+            "period": 12_000,
+            "warm_up": 300,
+            "average_decay": 0.999,
+        },
+        "training": {
+            "steps": 12_000,
+            "batch_size": 32,
+            "limit_length": False,
+            "save_every": 500,
+            "sort_by_length": True,
+            "times": "term-size",
+        },
+        "validation": {"every": 1000, "examples": 256, "samples": 64},
+    },
+    # Paper: App. C.2
+    "paper": {
+        "data": {"name": "arithmetic"},
+        "process": {"num_steps": 10, "rate": 0.6},
+        "model": {"preset": "paper-arithmetic", "position_init": "zeros"},
+        "optimiser": {
+            "name": "adam",
+            "learning_rate": 2e-4,
+            "schedule": "constant",
+            "warm_up": 5000,
+        },
+        "training": {
+            "steps": 100_000,
+            "batch_size": 512,
+            "limit_length": False,
+            "save_every": 1000,
+            "log_every": 100,
+        },
+        # 10 validations in the last 10,000 steps: 46,080 sequences and 2,304 samples, nearly.
+        "validation": {"every": 1000, "examples": 4608, "samples": 256, "batch_size": 256},
+    },
+}
+
+_TEXT8: dict[str, Settings] = {
+    "tiny": {
+        "data": {"name": "text8", "options": {"chunk_length": 32}},
+        "process": {"num_steps": 10, "rate": 0.6},
+        "model": {"preset": "tiny", "max_length": 64},
+        "optimiser": {**_SMALL_OPTIMISER, "period": 400},
+        "training": {"steps": 400, "batch_size": 32, "save_every": 200},
+        "validation": {"every": 200, "examples": 64, "samples": 4},
+    },
+    "laptop": {
+        "data": {"name": "text8"},
+        "process": {"num_steps": 32, "rate": 0.6},
+        "model": {"preset": "small", "max_length": 127},
+        "optimiser": {
+            **_SMALL_OPTIMISER,
+            "period": 16_000,
+            "warm_up": 300,
+            "average_decay": 0.999,
+        },
+        "training": {"steps": 16_000, "batch_size": 32, "save_every": 500},
+        "validation": {"every": 1000, "examples": 128, "num_times": 8, "samples": 8},
+    },
+    # Paper: App. C.3; of its twelve schedules, the one that it also used for arithmetic.
+    "paper": {
+        "data": {"name": "text8"},
+        "process": {"num_steps": 32, "rate": 0.6},
+        "model": {"preset": "paper-text8", "max_length": 127, "position_init": "zeros"},
+        "optimiser": {
+            "name": "adam",
+            "learning_rate": 2e-4,
+            "schedule": "constant",
+            "warm_up": 5000,
+        },
+        "training": {
+            "steps": 1_000_000,
+            "batch_size": 512,
+            "save_every": 5000,
+            "log_every": 100,
+        },
+        # 10 validations in the last 100,000 steps: 40,960 sequences.
+        "validation": {"every": 10_000, "examples": 4096, "samples": 16, "batch_size": 256},
+    },
+}
+
+
+def training_preset(task: str, scale: str) -> Settings:
+    """The settings of a task at a scale, as nested tables.
+
+    >>> training_preset("text8", "paper")["training"]["steps"]
+    1000000
+    """
+    settings.choice("task", task, TASKS)
+    settings.choice("scale", scale, SCALES)
+    if task == "arithmetic":
+        return _ARITHMETIC[scale]
+    preset = _TEXT8[scale]
+    # The sample is text8 in small: only where the text comes from differs.
+    return {**preset, "data": {**preset["data"], "name": task}}

@@ -1,0 +1,63 @@
+"""Whether a checkpoint may be gone on from with the config that is given now."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from indel.model import DenoiserConfig
+from indel.training.checkpoints import Snapshot
+from indel.training.config import TrainingConfig
+from indel.training.config_files import JSON_NAME, flat_settings
+from indel.training.errors import CheckpointError
+
+# These say for how long and what is looked at, not what step n does.
+HARMLESS = frozenset(
+    {
+        "training.steps",
+        "training.bad_steps",
+        "training.save_every",
+        "training.keep",
+        "training.log_every",
+        "training.tensorboard",
+        "validation.every",
+        "validation.examples",
+        "validation.num_times",
+        "validation.samples",
+        "validation.batch_size",
+    }
+)
+
+
+def check_resumable(
+    snapshot: Snapshot, config: TrainingConfig, denoiser: DenoiserConfig, folder: Path
+) -> None:
+    """Refuse a config under which the run would not be the same, naming what differs."""
+    before = flat_settings(TrainingConfig.from_dict(snapshot.config))
+    for name, now in flat_settings(config).items():
+        if name not in HARMLESS and before[name] != now:
+            raise CheckpointError(
+                f"the run in {folder} has {name} = {before[name]!r}, but now it is {now!r}; "
+                "resume with the former value or start a new run in another folder"
+            )
+    # The config may name the same data while the data itself is other than it was.
+    for what, same in (
+        ("vocabulary", snapshot.denoiser.vocabulary == denoiser.vocabulary),
+        ("noise schedule", snapshot.denoiser.schedule == denoiser.schedule),
+    ):
+        if not same:
+            raise CheckpointError(
+                f"the run in {folder} was made with another {what} than its data has now; "
+                "resume with the data it had or start a new run in another folder"
+            )
+
+
+def load_run_config(folder: str | Path) -> TrainingConfig:
+    """The config that a run was started with."""
+    path = Path(folder) / JSON_NAME
+    try:
+        return TrainingConfig.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise CheckpointError(f"{folder} is no folder of a training run: no {JSON_NAME}") from None
+    except (ValueError, OSError) as error:
+        raise CheckpointError(f"{path} is no config of a training run: {error}") from None

@@ -1,0 +1,51 @@
+"""Random denoisers small enough to enumerate what they say, and the enumeration."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from indel import Batch, IntegerVocabulary
+from indel.model import Denoiser, DenoiserConfig, TransformerConfig
+from indel.model.reverse import ReverseStep
+from indel.process import Schedule
+
+BACKBONE = TransformerConfig(width=8, num_layers=1, num_heads=2, head_width=4, feedforward_width=16)
+Tokens = tuple[int, ...]
+
+
+def tiny_denoiser(
+    schedule: Schedule, *, seed: int = 0, max_length: int = 6, max_deletions: int = 2
+) -> Denoiser:
+    """Random weights and a random table of lengths, in evaluation mode."""
+    generator = torch.Generator().manual_seed(seed)
+    vocabulary = IntegerVocabulary(schedule.vocab_size)
+    config = DenoiserConfig(BACKBONE, vocabulary, schedule, max_length, max_deletions)
+    denoiser = Denoiser(config, generator=generator)
+    with torch.no_grad():
+        # From the start the table is uniform, which would hide a shifted index.
+        denoiser.length.logits.normal_(generator=generator)
+    return denoiser.eval()
+
+
+def sequences(tokens: Sequence[int], longest: int) -> list[Tokens]:
+    """Every sequence of these tokens up to a length."""
+    lengths = range(longest + 1)
+    return [row for n in lengths for row in itertools.product(tokens, repeat=n)]
+
+
+@torch.no_grad()
+def reverse_matrix(denoiser: Denoiser, t: int, x_t: list[Tokens], x_prev: list[Tokens]) -> Tensor:
+    """p_θ(x_{t−1} | x_t) for all pairs, in float64."""
+    seen = Batch.from_lists(x_t).without(denoiser.schedule.ins)
+    times = torch.full((len(x_t),), t)
+    step = ReverseStep.of(denoiser.schedule, denoiser(seen, times), seen, times)
+    earlier = Batch.from_lists(x_prev)
+    columns = [
+        step.log_prob(earlier.rows(torch.full((len(x_t),), column))).double().exp()
+        for column in range(len(x_prev))
+    ]
+    return torch.stack(columns, dim=1)
