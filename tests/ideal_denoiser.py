@@ -48,48 +48,46 @@ class IdealDenoiser(Denoiser):
         return DenoiserOutput(tokens[back][:, :width], deletions[back][:, : width + 1])
 
     def _logits(self, x_t: Batch, t: int) -> tuple[Tensor, Tensor]:
-        """The marginals of each x_0, averaged by its probability given x_t."""
-        schedule, count, sources = self.seen_by_time[t - 1], len(x_t), len(self.prob)
-        each = torch.arange(count).repeat_interleave(sources)
-        x_0 = self.data.rows(torch.arange(sources).repeat(count))
-        repeated = x_t.rows(each)
-        weight = log_prob(schedule, x_0, repeated, t).reshape(count, sources) + self.prob.log()
-        weight = weight.softmax(dim=1).nan_to_num(0.0).flatten()
-        possible = weight > 0
-        x_0, repeated, each = (
-            x_0.rows(possible.nonzero()[:, 0]),
-            repeated.rows(possible.nonzero()[:, 0]),
-            each[possible],
-        )
-        weight = weight[possible]
+        """The marginals of the edits for each x_0, averaged by its probability given x_t."""
+        schedule = self.seen_by_time[t - 1]
+        number, x_0, weight = self._explanations(schedule, x_t, t)
+        repeated = x_t.rows(number)
         law = edit_marginals(schedule, x_0, repeated, t)
-        size = schedule.vocab_size
         origin = x_0.tokens.clamp_min(0)[:, None, :].expand(law.prob_source.shape)
-        value = torch.zeros(*law.prob_source.shape[:2], size, dtype=torch.float64)
+        value = law.prob_source.new_zeros(*repeated.tokens.shape, schedule.vocab_size)
         value = value.scatter_add(2, origin, law.prob_source)
         value = torch.cat([value, law.prob_inserted[..., None]], dim=-1)
-        deleted = torch.zeros(len(each), x_t.width + 1, self.max_deletions + 1, dtype=torch.float64)
-        for n in range(min(self.max_deletions, x_0.width - 1) + 1):
+        deleted = value.new_zeros(len(number), x_t.width + 1, self.max_deletions + 1)
+        for n in range(x_0.width):
             deleted[:, :-1, n] = law.prob_source_deletions(n).sum(dim=-1)
+        # Nothing is deleted right before an insert.
         deleted[:, :-1, 0] += law.prob_inserted
-        at_end = law.prob_deletions_end[:, : self.max_deletions + 1]
-        deleted[torch.arange(len(each)), repeated.lengths, : at_end.shape[1]] = at_end
-
-        def mean(values: Tensor) -> Tensor:
-            total = torch.zeros(count, *values.shape[1:], dtype=torch.float64)
-            return total.index_add(0, each, values * weight[:, None, None])
-
-        # Rows at padding hold no law; any will do.
-        return tuple(
-            torch.where(law.sum(dim=-1, keepdim=True) > 0, law, 1.0).log()
-            for law in (mean(value), mean(deleted))
+        deleted[torch.arange(len(number)), repeated.lengths] = law.prob_deletions_end
+        tokens, deletions = (
+            torch.zeros(len(x_t), *each.shape[1:], dtype=torch.float64).index_add(
+                0, number, each * weight[:, None, None]
+            )
+            for each in (value, deleted)
         )
+        # Rows at padding hold no law; any will do.
+        deletions[deletions.sum(dim=-1) == 0] = 1.0
+        tokens[tokens.sum(dim=-1) == 0] = 1.0
+        return tokens.log(), deletions.log()
+
+    def _explanations(self, schedule: Schedule, x_t: Batch, t: int) -> tuple[Tensor, Batch, Tensor]:
+        """Every x_0 that q can make an x_t from: its row in x_t, itself, and q(x_0 | x_t)."""
+        rows, sources = len(x_t), len(self.prob)
+        number = torch.arange(rows).repeat_interleave(sources)
+        x_0 = self.data.rows(torch.arange(sources).repeat(rows))
+        logp = log_prob(schedule, x_0, x_t.rows(number), t).reshape(rows, sources)
+        weight = (logp + self.prob.log()).softmax(dim=1).flatten()
+        possible = (weight > 0).nonzero()[:, 0]
+        return number[possible], x_0.rows(possible), weight[possible]
 
 
 def _without_inserts(schedule: Schedule, t: int) -> Schedule:
     last = schedule.step(t)
-    quiet = Step(0.0, last.delete, last.transition, delete_inserted=last.delete_inserted)
-    quiet.inserted = last.inserted
+    quiet = Step(0.0, last.delete, last.transition, last.inserted, last.delete_inserted)
     return Schedule([*(schedule.step(s) for s in range(1, t)), quiet])
 
 

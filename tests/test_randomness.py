@@ -128,7 +128,6 @@ def test_float32_never_reaches_one() -> None:
     assert stats.kstest(values.flatten().numpy()[:20_000], "uniform").pvalue > 1e-3
 
 
-@pytest.mark.xfail(reason="BUG 15: half precision rounds up to 1, or to inf", strict=True)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_below_one_or_refused(dtype: torch.dtype) -> None:
     try:

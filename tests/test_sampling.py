@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -87,14 +86,15 @@ def law_of_start(denoiser: Denoiser) -> Tensor:
     return lengths.detach()[sizes] * torch.tensor(marks)
 
 
-def perturbed(denoiser: Denoiser) -> Iterator[Denoiser]:
-    """Each head a little off."""
-    for head in ("embedding.weight", "deletions_head.bias"):
-        other = copy.deepcopy(denoiser)
-        with torch.no_grad():
-            # The first value of the first head, and no deletions of the second.
-            other.get_parameter(head)[0] += 0.3
-        yield other
+TOKENS, DELETIONS = "embedding.weight", "deletions_head.bias"
+
+
+def perturbed(denoiser: Denoiser, head: str) -> Denoiser:
+    """One head a little off: at the value 0 of the first, or at no deletions of the second."""
+    other = copy.deepcopy(denoiser)
+    with torch.no_grad():
+        other.get_parameter(head)[0] += 0.3
+    return other
 
 
 # ---------------------------------------------------------------- frequencies
@@ -110,26 +110,28 @@ def step_of(denoiser: Denoiser, tokens: Tokens, t: int, rows: int) -> ReverseSte
     return ReverseStep.of(denoiser.schedule, output, wide, torch.full((rows,), t))
 
 
-@pytest.mark.parametrize(("tokens", "t"), [((1, INS, DEL), 2), ((DEL,), 3), ((0, 1), 1), ((), 2)])
-def test_one_step_follows_its_log_prob(tokens: Tokens, t: int) -> None:
+@pytest.mark.parametrize(
+    ("tokens", "t", "heads"),
+    [
+        ((1, INS, DEL), 2, (TOKENS, DELETIONS)),
+        ((DEL,), 3, (TOKENS, DELETIONS)),
+        ((0, 1), 1, (TOKENS,)),
+        ((), 2, (DELETIONS,)),
+    ],
+)
+def test_one_step_follows_its_log_prob(tokens: Tokens, t: int, heads: tuple[str, ...]) -> None:
     denoiser = tiny_denoiser(SCHEDULE)
     x_prev = step_of(denoiser, tokens, t, DRAWS).sample(generator=generator())
     found = count(x_prev.widened(LONGEST).tokens, lengths=x_prev.lengths, longest=LONGEST)
-    probs = dict(
-        zip(
-            ((x,) for x in EVERY),
-            reverse_matrix(denoiser, t, [tokens], EVERY)[0].tolist(),
-            strict=True,
-        )
-    )
-    assert sum(probs.values()) > 0.6
-    assert chi_square_p(found, probs) > 0.01
-    if len(tokens) > 1:
-        for other in perturbed(denoiser):
-            law = reverse_matrix(other, t, [tokens], EVERY)[0].tolist()
-            different = dict(zip(((x,) for x in EVERY), law, strict=True))
-            if max(abs(different[x] - probs[x]) for x in probs) > 1e-9:
-                assert chi_square_p(found, different) < 1e-4
+
+    def law(of: Denoiser) -> dict[Outcome, float]:
+        probs = reverse_matrix(of, t, [tokens], EVERY)[0].tolist()
+        return {(x,): prob for x, prob in zip(EVERY, probs, strict=True)}
+
+    assert sum(law(denoiser).values()) > 0.6
+    assert chi_square_p(found, law(denoiser)) > 0.01
+    for head in heads:
+        assert chi_square_p(found, law(perturbed(denoiser, head))) < 1e-4
 
 
 @pytest.mark.parametrize(("tokens", "t"), [((1, INS, DEL), 2), ((DEL,), 3), ((0,), 2)])
@@ -143,7 +145,8 @@ def test_denoising_follows_the_enumerated_law(tokens: Tokens, t: int) -> None:
     probs = enumerated(denoiser, law_of(tokens), t)
     assert sum(probs.values()) > 0.6
     assert chi_square_p(found, probs) > 0.01
-    for other in perturbed(denoiser):
+    for head in (TOKENS, DELETIONS):
+        other = perturbed(denoiser, head)
         assert chi_square_p(found, enumerated(other, law_of(tokens), t)) < 1e-4
 
 
@@ -157,7 +160,8 @@ def test_generation_follows_the_enumerated_law() -> None:
     probs = enumerated(denoiser, law_of_start(denoiser), 3)
     assert sum(probs.values()) > 0.6
     assert chi_square_p(found, probs) > 0.01
-    for other in perturbed(denoiser):
+    for head in (TOKENS, DELETIONS, "length.logits"):
+        other = perturbed(denoiser, head)
         assert chi_square_p(found, enumerated(other, law_of_start(other), 3)) < 1e-4
 
 
@@ -185,7 +189,7 @@ def test_a_row_depends_on_its_own_seed_alone(max_length: int | None) -> None:
     denoiser, (x_t, t) = tiny_denoiser(SCHEDULE, seed=4, max_length=20), some_start()
     options = SamplingOptions(max_length=max_length, tokens=Sharpening(0.8, 0.95))
     together = denoise_from(denoiser, x_t, t, generator=seeds(*range(16)), options=options)
-    for row in range(16):
+    for row in range(0, 16, 3):
         index = torch.tensor([row])
         for width in (0, 37):
             alone = x_t.rows(index).trimmed().widened(width)
@@ -200,7 +204,7 @@ def test_a_row_depends_on_its_own_seed_alone(max_length: int | None) -> None:
 def test_a_generated_row_depends_on_its_own_seed_alone() -> None:
     denoiser = tiny_denoiser(SCHEDULE, seed=5, max_length=12)
     together = generate(denoiser, 16, generator=seeds(*range(16)))
-    for row in range(16):
+    for row in range(0, 16, 3):
         alone = generate(denoiser, 1, generator=seeds(row))
         assert alone.x.to_lists() == [together.x.to_lists()[row]]
     assert len(set(map(tuple, together.x.to_lists()))) > 5
@@ -209,8 +213,8 @@ def test_a_generated_row_depends_on_its_own_seed_alone() -> None:
 def test_redrawing_leaves_the_other_rows_alone() -> None:
     denoiser = prolific(tiny_denoiser(SCHEDULE, seed=6, max_length=8))
     together = generate(denoiser, 16, generator=seeds(*range(16)))
-    assert int((together.redrawn > 0).sum()) > 0
-    for row in range(16):
+    assert int((together.redrawn > 0).sum()) > 8
+    for row in range(0, 16, 3):
         alone = generate(denoiser, 1, generator=seeds(row))
         assert alone.x.to_lists() == [together.x.to_lists()[row]]
         assert alone.redrawn.tolist() == [together.redrawn[row].item()]
@@ -325,13 +329,14 @@ def test_the_limit_is_the_denoisers_own_by_default() -> None:
 
 
 def test_what_is_drawn_again_follows_the_law_within_the_limit() -> None:
-    denoiser, tokens, limit = prolific(tiny_denoiser(SCHEDULE, seed=9)), (1, DEL), 3
+    denoiser, tokens, limit = tiny_denoiser(SCHEDULE, seed=9), (1, DEL), 2
     reverse = step_of(denoiser, tokens, 2, DRAWS)
-    draw = draw_within(reverse, limit, redraws=200, generator=generator(3))
+    draw = draw_within(reverse, limit, redraws=30, generator=generator(3))
     assert int(draw.dropped.sum()) == 0
-    assert int(draw.redrawn.sum()) > DRAWS / 10
-    law = reverse_matrix(denoiser, 2, [tokens], EVERY)[0]
-    probs = dict(zip(((x,) for x in EVERY), (law / law.sum()).tolist(), strict=True))
+    assert int(draw.redrawn.sum()) > DRAWS / 20
+    short = [x for x in EVERY if len(x) <= limit]
+    law = reverse_matrix(denoiser, 2, [tokens], short)[0]
+    probs = dict(zip(((x,) for x in short), (law / law.sum()).tolist(), strict=True))
     found = count(draw.x.tokens, lengths=draw.x.lengths, longest=limit)
     assert chi_square_p(found, probs) > 0.01
 
@@ -415,9 +420,13 @@ def test_rows_that_start_later_wait() -> None:
         x_t,
         torch.tensor([1, 2]),
         generator=generator(),
-        callback=lambda t, x: t > 1,
+        callback=lambda t, x: t > 2,
+        keep_trajectories=True,
     )
-    assert stopped.t.tolist() == [1, 1]
+    assert stopped.t.tolist() == [1, 2]
+    assert stopped.x.equals(x_t)
+    assert stopped.trajectories is not None
+    assert [each.times for each in stopped.trajectories] == [(1,), (2,)]
 
 
 def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> None:
@@ -447,12 +456,15 @@ def test_empty_sequences(t: int) -> None:
     assert len(generate(denoiser, 0, generator=generator()).x) == 0
 
 
-def test_training_goes_on_after_sampling() -> None:
+@pytest.mark.parametrize("inference", [False, True])
+def test_training_goes_on_after_sampling(inference: bool) -> None:
     schedule = Schedule.paper(2, 4, 0.5)
     denoiser = tiny_denoiser(schedule)
-    samples = generate(denoiser, 3, generator=generator())
+    with torch.inference_mode(inference):
+        samples = generate(denoiser, 3, generator=generator())
     # The samples and what the schedule keeps must not have been left in inference mode.
-    seen, t = samples.x, torch.full((3,), 2)
+    seen = Batch.from_lists(samples.x.to_lists()) if inference else samples.x
+    t = torch.full((3,), 2)
     step = ReverseStep.of(schedule, denoiser(seen, t), seen, t)
     step.log_prob(seen).sum().backward()
     assert denoiser.embedding.weight.grad is not None

@@ -22,22 +22,23 @@ def batches(law: TimeLaw, rows: int, draws: int) -> torch.Tensor:
     return torch.stack([law.draw(rows, generator=source)[0] for _ in range(draws)])
 
 
-@pytest.mark.parametrize("rows", [1, 3, 7])
+@pytest.mark.parametrize("rows", [1, 5])
 @pytest.mark.parametrize("prob", [torch.ones(4).double(), UNEVEN], ids=["uniform", "uneven"])
 def test_each_row_alone_has_the_law(prob: torch.Tensor, rows: int) -> None:
     """Exactly P(t), whatever the stratification: the places of a row are drawn alike."""
     law = TimeLaw(prob)
-    times = batches(law, rows, 4000)
+    times = batches(law, rows, 2000)
     for row in range(rows):
         seen = torch.bincount(times[:, row], minlength=5)[1:]
-        expected = law.prob * 4000
-        assert stats.chisquare(seen.numpy(), expected.numpy()).pvalue > 0.001, row
+        expected = law.prob * 2000
+        # One in a thousand for all rows together.
+        assert stats.chisquare(seen.numpy(), expected.numpy()).pvalue > 0.001 / rows, row
 
 
 def test_the_same_test_sees_another_law() -> None:
-    times = batches(TimeLaw(UNEVEN), 3, 4000)
+    times = batches(TimeLaw(UNEVEN), 3, 2000)
     seen = torch.bincount(times[:, 0], minlength=5)[1:].numpy()
-    wrong = (UNEVEN + torch.tensor([0.02, -0.02, 0.0, 0.0])) * 4000
+    wrong = (UNEVEN + torch.tensor([0.03, -0.03, 0.0, 0.0])) * 2000
     assert stats.chisquare(seen, wrong.numpy()).pvalue < 0.001
 
 
@@ -61,7 +62,7 @@ def test_rows_do_not_take_turns() -> None:
     assert (times[:, 0] == 1).sum() == pytest.approx(500, abs=100)
     together = torch.bincount((times[:, 0] - 1) * 4 + times[:, 1] - 1, minlength=16)
     # Two rows of one batch never share a stratum, and all other pairs are alike.
-    expected = torch.full((4, 4), 2000 / 12).fill_diagonal_(0.0).flatten()
+    expected = torch.full((4, 4), 2000 / 12, dtype=torch.float64).fill_diagonal_(0.0).flatten()
     assert together[expected == 0].tolist() == [0] * 4
     assert stats.chisquare(together[expected > 0], expected[expected > 0]).pvalue > 0.001
 
@@ -94,7 +95,7 @@ def test_the_weighted_mean_is_unbiased() -> None:
     terms = torch.tensor([3.0, -1.0, 0.25, 7.0], dtype=torch.float64)
     source = generator(5)
     means = []
-    for _ in range(3000):
+    for _ in range(1500):
         t, weight = law.draw(5, generator=source)
         means.append(float((weight * terms[t - 1]).mean()))
     estimate = torch.tensor(means)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from indel import Batch, IntegerVocabulary
-from indel.model import Denoiser, DenoiserConfig, TransformerConfig
+from indel.model import Denoiser, DenoiserConfig, DenoiserOutput, TransformerConfig
 from indel.model.reverse import ReverseStep
 from indel.process import Schedule
 
@@ -42,10 +42,9 @@ def reverse_matrix(denoiser: Denoiser, t: int, x_t: list[Tokens], x_prev: list[T
     """p_θ(x_{t−1} | x_t) for all pairs, in float64."""
     seen = Batch.from_lists(x_t).without(denoiser.schedule.ins)
     times = torch.full((len(x_t),), t)
-    step = ReverseStep.of(denoiser.schedule, denoiser(seen, times), seen, times)
-    earlier = Batch.from_lists(x_prev)
-    columns = [
-        step.log_prob(earlier.rows(torch.full((len(x_t),), column))).double().exp()
-        for column in range(len(x_prev))
-    ]
-    return torch.stack(columns, dim=1)
+    # The network is asked once for each x_t, and its answer repeated for each x_{t−1}.
+    pairs = torch.arange(len(x_t)).repeat_interleave(len(x_prev))
+    output = DenoiserOutput(*(logits[pairs] for logits in denoiser(seen, times)))
+    step = ReverseStep.of(denoiser.schedule, output, seen.rows(pairs), times[pairs])
+    earlier = Batch.from_lists(x_prev).rows(torch.arange(len(x_prev)).repeat(len(x_t)))
+    return step.log_prob(earlier).double().exp().reshape(len(x_t), len(x_prev))

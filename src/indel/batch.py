@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
@@ -13,7 +14,7 @@ from torch import Tensor
 PADDING = -1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Batch:
     """Sequences x of different lengths, padded on the right to one width.
 
@@ -38,6 +39,12 @@ class Batch:
             raise ValueError(
                 f"lengths must lie in 0…{self.width} (the width of tokens), "
                 f"got {self.lengths.tolist()}"
+            )
+        if bool((self.mask & (self.tokens < 0)).any()):
+            row, position = (self.mask & (self.tokens < 0)).nonzero()[0].tolist()
+            raise ValueError(
+                f"a token must be ≥ 0, got {self.tokens[row, position].item()} at "
+                f"row {row}, position {position}"
             )
         # One canonical padding, whatever the caller left behind the end of a row.
         object.__setattr__(self, "tokens", self.tokens.masked_fill(~self.mask, PADDING))
@@ -97,6 +104,11 @@ class Batch:
         width = min(self.width, other.width)
         return torch.equal(self.tokens[:, :width], other.tokens[:, :width])
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Batch) and self.equals(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def rows(self, index: Int[Tensor, " rows"]) -> Batch:
         """The chosen rows, at the same width."""
         return Batch(self.tokens[index], self.lengths[index])
@@ -127,16 +139,21 @@ def pack(
     return packed
 
 
+class Spread(NamedTuple):
+    """Tokens laid out with gaps between them that are still to be filled."""
+
+    tokens: Int[Tensor, "batch width"]
+    lengths: Int[Tensor, " batch"]
+    source: Int[Tensor, "batch width"]
+    """For each place the position of the token that went there, −1 in the gaps."""
+
+
 def spread(
     tokens: Int[Tensor, "batch length"],
     emitted: Bool[Tensor, "batch length"],
     gaps: Int[Tensor, "batch slots"],
-) -> tuple[Batch, Int[Tensor, "batch width"]]:
-    """Leave gaps[0] empty places, then each emitted token followed by its gap, and nothing else.
-
-    Returns the sequences, with no token yet in the gaps, and for each place the position of the
-    token that went there, −1 in the gaps.
-    """
+) -> Spread:
+    """Leave gaps[0] empty places, then each emitted token followed by its gap, and nothing else."""
     room = torch.where(emitted, 1 + gaps[:, 1:], 0)
     ends = gaps[:, :1] + room.cumsum(dim=1)
     lengths = torch.cat([gaps[:, :1], ends], dim=1)[:, -1]
@@ -148,4 +165,4 @@ def spread(
     source = source.scatter(1, target, positions)[:, :width]
     placed = torch.full((len(tokens), width + 1), PADDING, device=tokens.device)
     placed = placed.scatter(1, target, tokens)[:, :width]
-    return Batch(placed, lengths), source
+    return Spread(placed, lengths, source)

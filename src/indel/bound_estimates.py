@@ -203,8 +203,8 @@ class BoundEstimate:
     def by_time(self) -> list[Estimate]:
         """The mean of L_{t−1} at index t − 1, over the sequences for which it was evaluated.
 
-        With every t evaluated these and the length sum to the mean bound, and to the mean before
-        the gain of importance weights; with random t only in expectation.
+        With every t evaluated these and the parts `length` and `importance` sum to the mean bound;
+        with random t only in expectation.
         """
         return self.time_moments.estimates()
 

@@ -79,7 +79,7 @@ class Objective:
     weights: EditWeights | None = field(default=None)
 
     def __post_init__(self) -> None:
-        _check_last_step(self.schedule)
+        check_last_step(self.schedule)
         if self.edit_samples < 1:
             raise ValueError(f"edit_samples must be at least 1, got {self.edit_samples}")
 
@@ -182,11 +182,11 @@ def length_term(
 
     Paper: Sec. 3.3
     """
-    _check_last_step(schedule)
+    check_last_step(schedule)
     known, rows = torch.unique(lengths, return_inverse=True)
     law = length_law(schedule, known, schedule.num_steps)
     logp = length.log_prob(torch.arange(law.shape[1], device=law.device))
-    return -(law.to(logp.dtype) @ logp)[rows]
+    return -weighted(law.to(logp.dtype), logp).sum(dim=-1)[rows]
 
 
 def _dense_terms(
@@ -259,7 +259,7 @@ def _log_inserts(
     return torch.xlogy(inserts, insert) + (seen.lengths + 1) * torch.log1p(-insert)
 
 
-def _check_last_step(schedule: Schedule) -> None:
+def check_last_step(schedule: Schedule) -> None:
     last = schedule.step(schedule.num_steps)
     if (last.delete, last.delete_inserted, last.insert) != (1.0, 1.0, 0.0):
         raise ValueError(

@@ -46,6 +46,8 @@ class RowSeeds:
         self, width: int, dtype: torch.dtype = torch.float64
     ) -> Float[Tensor, "batch {width}"]:
         """Numbers in [0, 1)."""
+        if dtype not in (torch.float32, torch.float64):
+            raise ValueError(f"noise must be float32 or float64, got {dtype}")
         counters = torch.arange(1, width + 1, device=self.seeds.device) * _INCREMENT
         bits = _mix(_mix(self._next_keys())[:, None] + counters)
         # As many leading bits as the type holds exactly, so that 1 is never reached.

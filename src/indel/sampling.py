@@ -159,15 +159,16 @@ def denoise_from(
     limit = _limit(denoiser, options)
     _check_lengths(x_t, limit)
     strides = _strides(denoiser.schedule, starts, options)
-    # Outside of inference mode, because the schedule keeps them and training may use them next.
-    tables = strides.schedule.tables(x_t.device)
+    # Never in inference mode, not even the caller's: the schedule keeps them, and training may use
+    # them next.
+    with torch.inference_mode(False):
+        tables = strides.schedule.tables(x_t.device)
     run = _Run(denoiser, strides, options.edit_weights(tables.jump), options, limit)
     state = _State(x_t, starts, torch.zeros_like(starts), torch.zeros_like(starts))
     noise = split(generator)
     clock = [0, *(time for time in strides.times if len(x_t) and time <= int(starts.max()))]
-    history = [(clock[-1], x_t)]
-    going = callback is None or callback(*history[-1]) is not False
-    calls = 0
+    going = callback is None or callback(clock[-1], x_t) is not False
+    calls, history = 0, list[tuple[int, Batch]]()
     with torch.inference_mode():
         for number in track(
             range(len(clock) - 1, 0, -1),
@@ -190,7 +191,7 @@ def denoise_from(
         redrawn=state.redrawn.clone(),
         dropped=state.dropped.clone(),
         trajectories=(
-            _trajectories(history, starts, denoiser.schedule.vocab_size)
+            _trajectories(x_t, starts, history, denoiser.schedule.vocab_size)
             if keep_trajectories
             else None
         ),
@@ -277,19 +278,16 @@ def _strides(
 
 
 def _trajectories(
-    history: list[tuple[int, Batch]], starts: Int[Tensor, " batch"], vocab_size: int
+    x_t: Batch, starts: Int[Tensor, " batch"], history: list[tuple[int, Batch]], vocab_size: int
 ) -> tuple[Trajectory, ...]:
-    """Each row from its own start on."""
-    times = [time for time, _ in history]
-    each = zip(*(batch.to_lists() for _, batch in history), strict=True)
-    return tuple(
-        Trajectory.of(
-            [time for time in times if time <= start],
-            [state for time, state in zip(times, states, strict=True) if time <= start],
-            vocab_size=vocab_size,
-        )
-        for start, states in zip(starts.tolist(), each, strict=True)
-    )
+    """Each row from its own start on; before it, a row waits and is the same in all states."""
+    later = [(time, batch.to_lists()) for time, batch in history]
+    found = []
+    for row, (start, first) in enumerate(zip(starts.tolist(), x_t.to_lists(), strict=True)):
+        own = [(start, first), *((time, rows[row]) for time, rows in later if time < start)]
+        times, states = zip(*own, strict=True)
+        found.append(Trajectory.of(times, states, vocab_size=vocab_size))
+    return tuple(found)
 
 
 def _limit(denoiser: Denoiser, options: SamplingOptions) -> int:

@@ -381,7 +381,6 @@ def test_once_all_is_deleted_or_replaced_it_stays_so() -> None:
         pytest.param(
             {"relative_length": lambda s: 2.0},
             r"relative_length\(0.0\) must be 1, got 2.0",
-            marks=pytest.mark.xfail(reason="BUG 12: only ratios of it are used", strict=True),
         ),
     ],
 )
@@ -489,7 +488,6 @@ def test_records_are_exact(name: str) -> None:
     assert all(a.equals(b) for a, b in zip(first, second, strict=True))
 
 
-@pytest.mark.xfail(reason="BUG 2: parts of weight 0 are written but not read", strict=True)
 def test_nor_does_a_transition_that_keeps_everything_get_lost() -> None:
     schedule = Schedule([Step(0.1, 0.2, AbsorbingTransition(4, 1.0, 2))])
     assert Schedule.from_dict(schedule.to_dict()) == schedule
@@ -534,7 +532,6 @@ def test_fifty_thousand_tokens_and_a_thousand_steps() -> None:
     assert ((edits.source >= 0).sum(dim=1) + edits.deletions.sum(dim=1) == 100).all()
 
 
-@pytest.mark.xfail(reason="BUG 9: every step keeps a copy of its own", strict=True)
 def test_steps_share_one_distribution_of_inserts() -> None:
     given = torch.full((1000,), 1e-3, dtype=torch.float64)
     schedule = Schedule.paper(1000, 10, 0.6, inserted=given)
@@ -544,7 +541,6 @@ def test_steps_share_one_distribution_of_inserts() -> None:
     assert len(kept) == 1
 
 
-@pytest.mark.xfail(reason="BUG 18: all jumps are made before the refusal", strict=True)
 def test_dense_jumps_that_would_not_fit_are_refused_before_they_are_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -184,7 +184,6 @@ def test_a_basis_is_every_part_once() -> None:
     np.testing.assert_allclose(weights @ basis.densities(torch.arange(SIZE)).T, dense, **EXACT)
 
 
-@pytest.mark.xfail(reason="BUG 20: float64 unless a part is given; mps has none", strict=True)
 def test_a_basis_without_given_parts_can_be_cast() -> None:
     basis = Basis(SIZE, (1,), ()).to(torch.device("cpu"), torch.float32)
     assert basis.densities(torch.arange(SIZE)).dtype == torch.float32
@@ -313,7 +312,6 @@ def test_a_stack_that_would_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) 
         stack_transitions([*chain, MatrixTransition(torch.eye(10))], None)
 
 
-@pytest.mark.xfail(reason="BUG 8: K numbers for each number drawn", strict=True)
 def test_a_given_distribution_is_searched_in_place() -> None:
     """One running sum serves for all entries: 2 000 draws of 50 000 tokens are no 800 MB."""
     weights = torch.ones(50_000, dtype=torch.float64) / 50_000

@@ -178,7 +178,6 @@ def test_records_are_exact(chain: list[Recipe]) -> None:
         assert torch.equal(again.matrix(), transition.matrix())
 
 
-@pytest.mark.xfail(reason="BUG 1: rows are divided by their sum once more", strict=True)
 def test_records_of_matrices_are_exact() -> None:
     for number in range(1, 30):
         gaussian = GaussianTransition(5, number / 7)
@@ -187,7 +186,6 @@ def test_records_of_matrices_are_exact() -> None:
             assert torch.equal(transition_from_dict(record).matrix(), transition.matrix())
 
 
-@pytest.mark.xfail(reason="BUG 2: parts are read in another order than written", strict=True)
 def test_records_keep_the_last_digit_of_sums() -> None:
     for number in range(1, 60):
         keeps = (number / 61, 1 / 3, number / 67)
@@ -201,7 +199,6 @@ def test_records_keep_the_last_digit_of_sums() -> None:
         assert torch.equal(again.then(again).matrix(), composed.then(composed).matrix())
 
 
-@pytest.mark.xfail(reason="BUG 2: parts of weight 0 are written but not read", strict=True)
 def test_a_record_of_what_was_read_is_the_same_record() -> None:
     record = AbsorbingTransition(4, 1.0, mask=2).to_dict()
     assert transition_from_dict(record).to_dict() == record
@@ -348,7 +345,6 @@ def test_a_neighbour_named_twice_counts_once() -> None:
     assert twice[0].tolist() == [0.5, 0.25, 0.25]
 
 
-@pytest.mark.xfail(reason="BUG 11: only the last of two equal characters moves", strict=True)
 def test_qwerty_refuses_a_character_that_comes_twice() -> None:
     with pytest.raises(ValueError, match="'a'"):
         NeighbourTransition.qwerty("aas", 0.5)

@@ -8,6 +8,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 
 from indel.training import load_config, train
@@ -25,6 +26,8 @@ def run(folder: Path, kill_after: float | None) -> bool:
             config = load_config("arithmetic", "tiny", overrides=settings(**STEPS))
             train(config, folder, resume=True)
             status = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(status)
     if kill_after is not None:

@@ -13,7 +13,7 @@ from indel.batch import Batch, pack, spread
 from indel.log_space import logaddexp, logsumexp, safe_log, weighted
 from indel.model.denoiser import DenoiserOutput
 from indel.process import Posterior, Schedule
-from indel.process.counts import deletion_tables, observed_limit
+from indel.process.counts import cached_deletion_tables, observed_limit
 from indel.process.tables import JumpTables, Tables
 from indel.randomness import Randomness, index_at, uniform
 
@@ -165,7 +165,7 @@ class ReverseStep:
         """log p_θ(n_obs) for 0…most DELs in each slot; by default all but 1e−12 of the mass."""
         jump, deleted = self.tables.jump, self.logp_deleted.shape[-1] - 1
         most = observed_limit(jump, self.t, deleted) if most is None else most
-        law = deletion_tables(jump, self.t, deleted, most).plain
+        law = cached_deletion_tables(jump, self.t, deleted, most).plain
         return log_observed(self.logp_deleted, law).to(self.logp_deleted.dtype)
 
     def _slots(self) -> Tensor:
@@ -185,8 +185,8 @@ class ReverseStep:
         self, values: Int[Tensor, "batch length"], counts: Int[Tensor, "batch slots"]
     ) -> Batch:
         """The sequence with its DELs: counts[i] of them before token i, and before the end."""
-        placed, source = spread(values, self.seen.mask, counts.masked_fill(~self._slots(), 0))
-        tokens = torch.where(source < 0, self.tables.jump.vocab_size + 1, placed.tokens)
+        placed = spread(values, self.seen.mask, counts.masked_fill(~self._slots(), 0))
+        tokens = torch.where(placed.source < 0, self.tables.jump.vocab_size + 1, placed.tokens)
         return Batch(tokens, placed.lengths)
 
 

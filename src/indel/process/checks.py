@@ -36,7 +36,9 @@ def distribution(name: str, values: Float[Tensor, "*rows tokens"]) -> Float[Tens
     if bool(wrong.any()):
         where = wrong.nonzero()[0].tolist()
         raise ValueError(f"{name}{where or ''} must sum to 1, got {sums[tuple(where)].item()}")
-    return prob / sums[..., None]
+    # What is exact in float64 stays as it is, to the last digit.
+    rounded = (sums - 1.0).abs() > 1e-12
+    return torch.where(rounded[..., None], prob / sums[..., None], prob)
 
 
 def vocab_size(value: int) -> int:
@@ -60,6 +62,13 @@ def token(name: str, value: int, size: int) -> int:
     if not 0 <= value < size:
         raise ValueError(f"{name} must be a token in 0…{size - 1}, got {value}")
     return value
+
+
+def tokens(name: str, values: Int[Tensor, "*shape"], size: int) -> None:
+    """Regular tokens."""
+    wrong = (values < 0) | (values >= size)
+    if bool(wrong.any()):
+        raise ValueError(f"{name} must be a token in 0…{size - 1}, got {values[wrong][0].item()}")
 
 
 def times(t: Int[Tensor, " batch"] | int, batch: Batch, *, first: int, last: int) -> Tensor:

@@ -47,6 +47,14 @@ def corrupt(
     checks.data("x_0", x_0, schedule.vocab_size)
     times = checks.times(t, x_0, first=0, last=schedule.num_steps)
     tables = schedule.tables(x_0.device).jump
+    if max_length is not None:
+        stuck = (tables.delete[times] == 0) & (x_0.lengths > max_length)
+        if bool(stuck.any()):
+            row = int(stuck.nonzero()[0])
+            raise ValueError(
+                f"max_length = {max_length} cannot be kept: x_0 has {x_0.lengths[row].item()} "
+                f"tokens in row {row}, and none is gone by t = {times[row].item()}"
+            )
 
     def draw(rows: Tensor, noise: Randomness) -> tuple[Batch, Tensor]:
         return _draw_jump(tables, x_0.rows(rows), times[rows], noise)
@@ -106,9 +114,11 @@ def _draw_jump(
     gaps = uniform(generator, len(x_0), x_0.width + 1, dtype=dtype)
     # 1 − stop = Σ_y ᾱ_t[y], the chance of one more insert.
     counts = _geometric(gaps, (1.0 - tables.stop)[at])
-    x_t, source = spread(tokens, emitted, counts)
-    inserted = _insert_values(tables, at, uniform(generator, *x_t.tokens.shape, dtype=dtype))
-    return Batch(torch.where(source == INSERTED, inserted, x_t.tokens), x_t.lengths), source
+    placed = spread(tokens, emitted, counts)
+    noise = uniform(generator, *placed.tokens.shape, dtype=dtype)
+    inserted = _insert_values(tables, at, noise)
+    filled = torch.where(placed.source == INSERTED, inserted, placed.tokens)
+    return Batch(filled, placed.lengths), placed.source
 
 
 def _emit(
@@ -122,6 +132,9 @@ def _emit(
     silent = tables.delete[t]
     marked = silent + tables.replace_del[t]
     paired = marked + tables.background.mass[t]
+    # The shares may sum to a little less than 1: what has no share is not drawn all the same.
+    paired = paired.masked_fill(tables.keep[t] == 0, 1.0)
+    marked = marked.masked_fill((tables.keep[t] == 0) & (tables.background.mass[t] == 0), 1.0)
     kept = tables.kept.sample(t, x_0.tokens.clamp_min(0), value)
     tokens = torch.where(fate < paired, tables.background.sample(t, value), kept)
     tokens = torch.where(fate < marked, tables.vocab_size + 1, tokens)
@@ -162,9 +175,9 @@ def _draw_step(
     deleted = fate < torch.where(is_ins, tables.delete_inserted[at], tables.delete[at])
     tokens = torch.where(deleted, schedule.del_, tokens)
     gaps = uniform(generator, len(remaining), remaining.width + 1, dtype=dtype)
-    x_t, source = spread(tokens, remaining.mask, _geometric(gaps, tables.insert[at]))
-    marked = torch.where(source == INSERTED, schedule.ins, x_t.tokens)
-    return Batch(marked, x_t.lengths), source
+    placed = spread(tokens, remaining.mask, _geometric(gaps, tables.insert[at]))
+    marked = torch.where(placed.source == INSERTED, schedule.ins, placed.tokens)
+    return Batch(marked, placed.lengths), placed.source
 
 
 def _geometric(

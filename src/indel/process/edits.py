@@ -62,6 +62,14 @@ class Edits:
         at_end = x_0.lengths - 1 - before[:, -1]
         return cls(source, deletions.scatter_add(1, x_t.lengths[:, None], at_end[:, None]))
 
+    def check(self, x_0: Batch, x_t: Batch) -> None:
+        """Refuse sources out of order or range, and deletions that do not follow from them."""
+        expected = Edits.from_source(x_0, x_t, self.source)
+        if not torch.equal(expected.deletions, self.deletions):
+            raise ValueError(
+                "deletions do not follow from source: Edits.from_source fills in the right ones"
+            )
+
     def to(self, device: torch.device | str) -> Edits:
         """The same edits on another device."""
         return Edits(self.source.to(device), self.deletions.to(device))
@@ -76,6 +84,8 @@ def summarise(chain: Sequence[Batch], vocab_size: int) -> Edits:
         raise ValueError("chain must hold at least x_0")
     checks.data("chain[0]", chain[0], vocab_size)
     source = torch.arange(chain[0].width, device=chain[0].device).expand(chain[0].tokens.shape)
+    for number, each in enumerate(chain):
+        checks.noisy(f"chain[{number}]", each, vocab_size)
     for before, after in pairwise(chain):
         parent = step_parents(before, after, vocab_size)
         inherited = _pair_deletions(before, source, vocab_size)
@@ -91,6 +101,8 @@ def step_parents(x_prev: Batch, x_t: Batch, vocab_size: int) -> Int[Tensor, "bat
     Paper: Sec. 3.1
     """
     checks.same_rows(x_prev=x_prev, x_t=x_t)
+    checks.noisy("x_prev", x_prev, vocab_size)
+    checks.noisy("x_t", x_t, vocab_size)
     ins, del_ = vocab_size, vocab_size + 1
     parents = x_prev.mask & (x_prev.tokens != del_)
     children = x_t.mask & (x_t.tokens != ins)

@@ -14,6 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from indel.process import checks
+
 
 @dataclass(frozen=True)
 class Uniform:
@@ -52,6 +54,11 @@ class Measure:
 
     vocab_size: int
     weights: Mapping[Part, float]
+
+    def __post_init__(self) -> None:
+        # One order, and nothing of weight 0: sums come out the same however a measure was made.
+        parts = sorted(self.weights.items(), key=lambda item: _rank(item[0]))
+        object.__setattr__(self, "weights", {part: weight for part, weight in parts if weight})
 
     @classmethod
     def zero(cls, vocab_size: int) -> Measure:
@@ -118,9 +125,24 @@ class Measure:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Measure:
         """The measure written by `to_dict`."""
+        size = checks.vocab_size(record["vocab_size"])
         weights: dict[Part, float] = {Uniform(): record["uniform"]}
-        weights |= {Point(token): weight for token, weight in record["points"]}
+        for token, weight in record["points"]:
+            weights[Point(checks.token("point", token, size))] = weight
         for weight, prob in record.get("given", []):
             weights[Given(torch.tensor(prob, dtype=torch.float64))] = weight
-        used = {part: weight for part, weight in weights.items() if weight}
-        return cls(record["vocab_size"], used)
+        for weight in weights.values():
+            if not 0.0 <= weight < float("inf"):
+                raise ValueError(f"a weight must be a number of at least 0, got {weight!r}")
+        return cls(size, weights)
+
+
+def _rank(part: Part) -> tuple[int, int]:
+    """Uniform first, then points by token, then what is given, as it came."""
+    match part:
+        case Uniform():
+            return 0, 0
+        case Point(token):
+            return 1, token
+        case Given():
+            return 2, 0

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from indel.process import checks
 from indel.process.jumps import Jump
+from indel.process.stacks import check_dense_stack
 from indel.process.steps import Step, inserted_law
 from indel.process.tables import Tables
 from indel.process.transitions import (
@@ -46,6 +47,8 @@ class Schedule:
                     f"all steps must have the same vocab_size; step 1 has {self.vocab_size}, "
                     f"step {t} has {step.vocab_size}"
                 )
+        if not all(isinstance(step.transition, MixtureTransition) for step in self._steps):
+            check_dense_stack(self.num_steps + 1, self.vocab_size)
         jumps = [Jump.identity(self.vocab_size)]
         for step in self._steps:
             jumps.append(jumps[-1].then(step))
@@ -111,6 +114,8 @@ class Schedule:
         survived = _never_rises("deleted", deleted, times)
         unreplaced = _never_rises("replaced", replaced, times)
         lengths = [_length(relative_length, time) for time in times]
+        if lengths[0] != 1.0:
+            raise ValueError(f"relative_length(0.0) must be 1, got {lengths[0]}")
         # One law for all steps, so that its K numbers are stored once and compared by identity.
         law = inserted_law(inserted, vocab_size)
         make = partial(Step, inserted=law, delete_inserted=delete_inserted)

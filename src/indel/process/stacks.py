@@ -85,17 +85,22 @@ def stack_measures(measures: Sequence[Measure], basis: Basis | None) -> Measures
 def stack_transitions(transitions: Sequence[Transition], basis: Basis | None) -> Kernels:
     """The transitions of times 0, 1, …: as mixtures over a basis, or dense without one."""
     if basis is None:
-        size = len(transitions) * transitions[0].vocab_size ** 2 * 8
-        if size > MAX_STACK_BYTES:
-            raise ValueError(
-                f"{len(transitions)} dense transitions over {transitions[0].vocab_size} tokens "
-                f"need {size / 1024**3:.1f} GiB, more than the {MAX_STACK_BYTES / 1024**3:.0f} GiB "
-                f"allowed: use fewer steps or tokens, or uniform or absorbing transitions"
-            )
+        check_dense_stack(len(transitions), transitions[0].vocab_size)
         return DenseKernels.of(torch.stack([each.matrix() for each in transitions]))
     mixtures = [each for each in transitions if isinstance(each, MixtureTransition)]
     keep = torch.tensor([each.prob_keep for each in mixtures], dtype=torch.float64)
     return MixtureKernels(keep, MixtureMeasures.of([each.drawn for each in mixtures], basis))
+
+
+def check_dense_stack(count: int, vocab_size: int) -> None:
+    """Refuse so many K×K matrices if they would not fit."""
+    size = count * vocab_size**2 * 8
+    if size > MAX_STACK_BYTES:
+        raise ValueError(
+            f"{count} dense transitions over {vocab_size} tokens need {size / 1024**3:.1f} GiB, "
+            f"more than the {MAX_STACK_BYTES / 1024**3:.0f} GiB allowed: use fewer steps or "
+            f"tokens, or uniform or absorbing transitions"
+        )
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,7 @@ class Basis:
     vocab_size: int
     points: tuple[int, ...]
     given: tuple[Float[Tensor, " tokens"], ...]
+    dtype: torch.dtype = torch.float64
 
     @classmethod
     def of(cls, measures: Iterable[Measure], vocab_size: int) -> Basis:
@@ -121,16 +127,15 @@ class Basis:
 
     def densities(self, token: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape parts"]:
         """The probability of a token under each part."""
-        dtype = self.given[0].dtype if self.given else torch.float64
-        columns = [torch.full_like(token, 1.0 / self.vocab_size, dtype=dtype)]
-        columns += [(token == point).to(dtype) for point in self.points]
+        columns = [torch.full_like(token, 1.0 / self.vocab_size, dtype=self.dtype)]
+        columns += [(token == point).to(self.dtype) for point in self.points]
         columns += [prob[token] for prob in self.given]
         return torch.stack(columns, dim=-1)
 
     def to(self, device: torch.device, dtype: torch.dtype) -> Basis:
         """The same on a device."""
         given = tuple(prob.to(dtype).to(device) for prob in self.given)
-        return Basis(self.vocab_size, self.points, given)
+        return Basis(self.vocab_size, self.points, given, dtype)
 
 
 @dataclass(frozen=True)

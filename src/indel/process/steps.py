@@ -94,6 +94,10 @@ def inserted_law(inserted: Float[Tensor, " tokens"] | Measure | None, size: int)
     if inserted is None:
         return Measure.uniform(size)
     if isinstance(inserted, Measure):
+        if inserted.vocab_size != size:
+            raise ValueError(
+                f"inserted must be over the transition's {size} tokens, got {inserted.vocab_size}"
+            )
         return inserted
     prob = torch.as_tensor(inserted, dtype=torch.float64)
     if prob.shape != (size,):

@@ -72,6 +72,10 @@ class MixtureTransition(Transition):
         self.prob_keep = checks.probability("prob_keep", prob_keep)
         self.drawn = drawn
         self.vocab_size = checks.vocab_size(drawn.vocab_size)
+        if abs(self.prob_keep + drawn.mass - 1.0) > 1e-6:
+            raise ValueError(
+                f"prob_keep and the mass of drawn must sum to 1, got {self.prob_keep + drawn.mass}"
+            )
 
     def then(self, other: Transition) -> Transition:
         self._check_other(other)
@@ -87,6 +91,7 @@ class MixtureTransition(Transition):
         return self.prob_keep * prob + prob.sum(dim=-1, keepdim=True) * drawn
 
     def likelihood(self, token: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows tokens"]:
+        checks.tokens("token", token, self.vocab_size)
         column = self.drawn.dense().to(token.device)[token]
         rows = column[..., None].expand(*column.shape, self.vocab_size).clone()
         kept = torch.full_like(rows[..., :1], self.prob_keep)
@@ -163,6 +168,7 @@ class MatrixTransition(Transition):
         return prob @ self._matrix.to(prob)
 
     def likelihood(self, token: Int[Tensor, "*rows"]) -> Float[Tensor, "*rows tokens"]:
+        checks.tokens("token", token, self.vocab_size)
         return self._matrix.T.to(token.device)[token]
 
     def push(self, measure: Measure) -> Measure:
@@ -228,6 +234,9 @@ class NeighbourTransition(MatrixTransition):
 
         Characters that are no letters have no neighbours and stay as they are.
         """
+        twice = next((c for c in characters if characters.count(c) > 1), None)
+        if twice is not None:
+            raise ValueError(f"characters must differ from each other, got {twice!r} twice")
         index = {character: token for token, character in enumerate(characters)}
         graph = {
             index[character]: [index[other] for other in around if other in index]

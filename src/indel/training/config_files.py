@@ -63,6 +63,15 @@ def config_to_toml(config: TrainingConfig) -> str:
     return "\n".join(_tables("", config.to_dict())).strip() + "\n"
 
 
+def write_config_files(config: TrainingConfig, folder: Path) -> None:
+    """Write the config of a run as TOML and as JSON, each whole or not at all."""
+    texts = {TOML_NAME: config_to_toml(config), JSON_NAME: json.dumps(config.to_dict(), indent=2)}
+    for name, text in texts.items():
+        unfinished = folder / f"{name}.unfinished"
+        unfinished.write_text(text.rstrip() + "\n", encoding="utf-8")
+        unfinished.replace(folder / name)
+
+
 def flat_settings(config: TrainingConfig) -> dict[str, Any]:
     """Dotted names and values of all settings."""
     return {

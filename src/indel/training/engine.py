@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +17,21 @@ from accelerate.optimizer import AcceleratedOptimizer
 from accelerate.utils import DistributedType
 from jaxtyping import Float
 from rich.console import Console
-from torch import Tensor, nn
+from torch import Tensor
 
-from indel.batch import Batch
 from indel.data import LengthSorted
-from indel.model import Denoiser, DenoiserOutput
-from indel.objective import Denoise, Objective
 from indel.times import TermSizes, TimeLaw
 from indel.training import checkpoints
 from indel.training.averages import WeightAverage
-from indel.training.batches import BatchPlan, MicroBatch
+from indel.training.batches import BatchPlan
 from indel.training.checkpoints import Snapshot
 from indel.training.config import TrainingConfig
-from indel.training.config_files import JSON_NAME, TOML_NAME, config_to_toml
+from indel.training.config_files import JSON_NAME, write_config_files
 from indel.training.errors import NonFiniteError, TrainingError
 from indel.training.interruption import Interruption
 from indel.training.learning_rates import rate_factor
 from indel.training.lengths import fit_lengths
+from indel.training.losses import PARTS, BatchLoss, DenoiserWork
 from indel.training.metrics import MetricsLog
 from indel.training.optimisers import make_optimisers
 from indel.training.reporting import ProgressReport
@@ -49,7 +46,6 @@ from indel.training.validation import Validator
 
 _log = logging.getLogger(__name__)
 _PREFIX = "denoiser."
-_PARTS = ("loss", "tokens", "deletions", "forward", "length")
 
 
 @dataclass(frozen=True)
@@ -69,21 +65,6 @@ class TrainingResult:
     """The last metrics, empty if there were none."""
     bad_steps: int
     seconds: float
-
-
-class _Work(nn.Module):
-    """A denoiser that lends itself to a piece of work.
-
-    Accelerate's wrappers (several processes, shards, mixed precision) see one call, whatever is
-    done in it: the whole loss, an evaluation, or a hundred calls of the network to sample.
-    """
-
-    def __init__(self, denoiser: Denoiser) -> None:
-        super().__init__()
-        self.denoiser = denoiser
-
-    def forward(self, work: Callable[[Denoiser], Any]) -> Any:
-        return work(self.denoiser)
 
 
 @dataclass
@@ -155,9 +136,10 @@ class _Run:
             )
         optimisers = make_optimisers(self.denoiser, config.optimiser)
         self.base_rates = [[group["lr"] for group in o.param_groups] for o in optimisers]
-        self.model, *self.optimisers = accelerator.prepare(_Work(self.denoiser), *optimisers)
+        self.model, *self.optimisers = accelerator.prepare(DenoiserWork(self.denoiser), *optimisers)
         decay = config.optimiser.average_decay
         self.average = WeightAverage(self.model, decay) if decay else None
+        self.loss = BatchLoss(section, self.limit, accelerator.device.type)
         self.sizes = TermSizes(self.denoiser.schedule.num_steps)
         self.progress = _Progress()
         self.metrics: dict[str, Any] = {}
@@ -222,9 +204,7 @@ class _Run:
     def _open_folder(self) -> MetricsLog:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / TOML_NAME).write_text(config_to_toml(self.config), encoding="utf-8")
-            text = json.dumps(self.config.to_dict(), indent=2) + "\n"
-            (self.folder / JSON_NAME).write_text(text, encoding="utf-8")
+            write_config_files(self.config, self.folder)
         except OSError as error:
             reason = error.strerror or error
             raise TrainingError(f"cannot write to the folder {self.folder}: {reason}") from error
@@ -246,7 +226,7 @@ class _Run:
         clip = self.config.optimiser.clip or math.inf
         norm = self.accelerator.clip_grad_norm_(self.model.parameters(), clip)
         means = rows.double().mean(dim=0).tolist()
-        values = dict(zip(_PARTS, means, strict=True))
+        values = dict(zip(PARTS, means, strict=True))
         values |= {"gradient": float(norm), "rate_factor": factor}
         # A loss scaler (float16) finds its scale by gradients that overflow, and leaves them out.
         if _finite(values) or (self.accelerator.scaler and math.isfinite(values["loss"])):
@@ -268,29 +248,12 @@ class _Run:
         for piece in pieces:
             last = piece is pieces[-1]
             with nullcontext() if last else self.accelerator.no_sync(self.model):
-                each = self.model(lambda denoiser, piece=piece: self._parts(denoiser, piece))
+                each = self.model(partial(self.loss, piece=piece))
                 # Gradients are averaged over the processes, which have equally many rows.
                 self.accelerator.backward(each[:, 0].sum() / self.plan.rows)
             parts.append(each.detach())
         gathered: Tensor = self.accelerator.gather(torch.cat(parts))
         return gathered.cpu()
-
-    def _parts(self, denoiser: Denoiser, piece: MicroBatch) -> Float[Tensor, "rows parts"]:
-        """The loss of each row, and what it is the sum of."""
-        section = self.config.training
-        objective = Objective(
-            denoiser.schedule,
-            piece.times,
-            max_length=self.limit,
-            edit_samples=section.edit_samples,
-            marginalise=section.marginalise,
-        )
-        device = self.accelerator.device.type
-        network = _mixed_precision_network(denoiser, device)
-        with torch.autocast(device, enabled=False):
-            loss = objective(network, denoiser.length, piece.x_0, generator=piece.noise)
-        weighted = [loss.weight.to(term.dtype) * term for term in loss.terms]
-        return torch.stack([loss.total, *weighted, loss.length], dim=1).float()
 
     def _time_law(self) -> TimeLaw:
         if self.config.training.times == "uniform":
@@ -306,9 +269,9 @@ class _Run:
         if self.progress.bad_steps > allowed:
             raise NonFiniteError(
                 f"the loss or its gradient is not a finite number in batch {number} of seed "
-                f"{section.seed}, the {self.progress.bad_steps}. such step (training.bad_steps = "
-                f"{allowed} were allowed); lower the learning rate, or resume from the last "
-                "checkpoint with more bad_steps"
+                f"{section.seed}, the bad step number {self.progress.bad_steps} "
+                f"(training.bad_steps = {allowed}); lower the learning rate, or resume from the "
+                "last checkpoint with more bad_steps"
             )
 
     def _validate(self, done: int, log: MetricsLog | None, report: ProgressReport) -> bool:
@@ -365,17 +328,6 @@ class _Run:
 
     def _bare_optimisers(self) -> list[torch.optim.Optimizer]:
         return [o.optimizer if isinstance(o, AcceleratedOptimizer) else o for o in self.optimisers]
-
-
-def _mixed_precision_network(denoiser: Denoiser, device: str) -> Denoise:
-    """The network alone runs in the precision that Accelerate chose; the loss never does."""
-    enabled, dtype = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
-
-    def network(x_t: Batch, t: Tensor) -> DenoiserOutput:
-        with torch.autocast(device, dtype=dtype, enabled=enabled):
-            return denoiser(x_t, t)
-
-    return network
 
 
 def _is_sharded(accelerator: Accelerator) -> bool:

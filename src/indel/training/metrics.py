@@ -38,7 +38,7 @@ class MetricsLog:
                 if isinstance(value, int | float):
                     self._board.add_scalar(f"{kind}/{name}", value, step)
             for number, text in enumerate(values.get("texts", ())):
-                self._board.add_text(f"{kind}/texts", text, step * 1000 + number)
+                self._board.add_text(f"{kind}/text-{number}", text, step)
 
     def flush(self) -> None:
         """Wait until all records are on the disk."""

@@ -1,0 +1,74 @@
+"""The loss of a micro-batch, done inside of one call of the model that Accelerate prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from indel.batch import Batch
+from indel.model import Denoiser, DenoiserOutput
+from indel.objective import Denoise, Objective
+from indel.training.batches import MicroBatch
+from indel.training.config import TrainingSection
+
+PARTS = ("loss", "tokens", "deletions", "forward", "length")
+"""The loss of a sequence, and what it is the sum of."""
+
+
+class DenoiserWork(nn.Module):
+    """A denoiser that lends itself to a piece of work.
+
+    Accelerate's wrappers (several processes, shards, mixed precision) see one call, whatever is
+    done in it: the whole loss, an evaluation, or a hundred calls of the network to sample.
+    """
+
+    def __init__(self, denoiser: Denoiser) -> None:
+        super().__init__()
+        self.denoiser = denoiser
+
+    def forward(self, work: Callable[[Denoiser], Any]) -> Any:
+        return work(self.denoiser)
+
+
+@dataclass(frozen=True)
+class BatchLoss:
+    """The bound of each row at its time t, with the noise of that row.
+
+    Paper: Eq. (2)
+    """
+
+    section: TrainingSection
+    max_length: int | None
+    device: str
+    """The type of the device."""
+
+    def __call__(self, denoiser: Denoiser, *, piece: MicroBatch) -> Float[Tensor, "rows parts"]:
+        """The `PARTS` of each row; each term L_{t−1} counts with the weight of its t."""
+        objective = Objective(
+            denoiser.schedule,
+            piece.times,
+            max_length=self.max_length,
+            edit_samples=self.section.edit_samples,
+            marginalise=self.section.marginalise,
+        )
+        network = _in_chosen_precision(denoiser, self.device)
+        with torch.autocast(self.device, enabled=False):
+            loss = objective(network, denoiser.length, piece.x_0, generator=piece.noise)
+        weighted = [loss.weight.to(term.dtype) * term for term in loss.terms]
+        return torch.stack([loss.total, *weighted, loss.length], dim=1).float()
+
+
+def _in_chosen_precision(denoiser: Denoiser, device: str) -> Denoise:
+    """The network alone runs in the precision that Accelerate was told; the loss never does."""
+    enabled, dtype = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+
+    def network(x_t: Batch, t: Tensor) -> DenoiserOutput:
+        with torch.autocast(device, dtype=dtype, enabled=enabled):
+            return denoiser(x_t, t)
+
+    return network

@@ -1,0 +1,142 @@
+"""Checkpoints are whole or not there."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from indel.model import Denoiser
+from indel.training import (
+    CheckpointError,
+    best,
+    find_checkpoint,
+    latest,
+    load_config,
+    load_run_config,
+    read_checkpoint,
+    train,
+)
+from training.small_runs import final, start_program, very_small
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished")
+    train(very_small(training__steps=12, training__save_every=2, validation__every=4), folder)
+    return folder
+
+
+def test_the_newest_and_the_best_are_kept(finished: Path) -> None:
+    kept = sorted(path.name for path in (finished / "checkpoints").iterdir())
+    chosen = best(finished)
+    assert chosen is not None
+    newest = {"step-00000010", "step-00000012"}
+    assert set(kept) == newest | {chosen.name}
+    assert find_checkpoint(finished).name == "step-00000012"
+    assert find_checkpoint(finished, prefer_best=True) == chosen
+    assert find_checkpoint(chosen) == chosen
+
+
+def test_the_denoiser_of_a_checkpoint_is_the_average(finished: Path) -> None:
+    path = find_checkpoint(finished)
+    snapshot = read_checkpoint(path)
+    denoiser = Denoiser.from_pretrained(path / "model")
+    assert snapshot.averages is not None
+    for name, weight in denoiser.state_dict().items():
+        assert torch.equal(weight, snapshot.averages[name])
+    assert any(not torch.equal(snapshot.weights[n], w) for n, w in snapshot.averages.items())
+
+
+def test_every_run_writes_its_config(finished: Path) -> None:
+    config = load_run_config(finished)
+    assert config.training.steps == 12
+    assert load_config(file=finished / "config.toml") == config
+    with pytest.raises(CheckpointError, match="no folder of a training run"):
+        load_run_config(finished / "none")
+
+
+DAMAGES = {
+    "cut off": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "one bit": lambda path: path.write_bytes(path.read_bytes()[:-1] + b"\x01"),
+    "missing": lambda path: path.unlink(),
+    "empty": lambda path: path.write_bytes(b""),
+}
+FILES = ["manifest.json", "optimiser.safetensors", "model/model.safetensors", "state.json"]
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_checkpoint_is_skipped_with_a_message(
+    finished: Path,
+    tmp_path: Path,
+    file: str,
+    damage: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    newest = latest(tmp_path)
+    assert newest is not None
+    if file == "manifest.json" and damage == "cut off":
+        return  # only the line end after the last bracket
+    DAMAGES[damage](newest / file)
+    with caplog.at_level(logging.WARNING):
+        found = latest(tmp_path)
+    assert found is not None
+    assert found.name == "step-00000010"
+    assert str(newest) in caplog.text
+    with pytest.raises(CheckpointError, match="no whole checkpoint"):
+        read_checkpoint(newest)
+
+
+def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(tmp_path: Path) -> None:
+    train(very_small(training__steps=10), tmp_path)
+    expected = final(tmp_path)
+    newest = latest(tmp_path)
+    assert newest is not None
+    (newest / "optimiser.safetensors").write_bytes(b"half")
+    unfinished = newest.with_name(f".unfinished-{newest.name}-1")
+    unfinished.mkdir()
+    assert train(very_small(training__steps=10), tmp_path, resume=True).step == 10
+    assert not unfinished.exists()
+    for name, weight in final(tmp_path).weights.items():
+        assert torch.equal(weight, expected.weights[name])
+
+
+def test_nothing_to_find(tmp_path: Path) -> None:
+    assert latest(tmp_path) is None
+    assert best(tmp_path) is None
+    with pytest.raises(CheckpointError, match="holds no checkpoint; expected is the folder of"):
+        find_checkpoint(tmp_path)
+
+
+def test_a_full_disk_is_reported_and_the_last_checkpoint_survives(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    train(very_small(training__steps=5), folder)
+    before = final(folder)
+    newest = latest(folder)
+    assert newest is not None
+    size = (newest / "optimiser.safetensors").stat().st_size
+    # The system itself refuses to let a file grow beyond this, as it would on a full disk.
+    program = start_program(folder, resume=True, file_limit=size - 1000)
+    _, errors = program.communicate()
+    assert program.returncode == 2, errors
+    assert "cannot write the checkpoint" in errors
+    assert f"the last good checkpoint is {newest}" in errors
+    assert "Traceback" not in errors
+    assert [path.name for path in (folder / "checkpoints").iterdir()] == [newest.name]
+    assert final(folder).step == before.step == 5
+    # With room again it goes on.
+    assert train(very_small(), folder, resume=True).step == 20
+
+
+def test_state_is_plain_json(finished: Path) -> None:
+    path = find_checkpoint(finished)
+    suffixes = {file.suffix for file in path.rglob("*") if file.is_file()}
+    assert suffixes == {".json", ".safetensors"}
+    state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    assert state["step"] == 12

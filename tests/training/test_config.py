@@ -1,0 +1,140 @@
+"""Configs: where they come from, what they refuse, how they are written."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from indel.training import SCALES, TASKS, TrainingConfig, config_to_toml, load_config, parse_value
+
+
+def test_preset_then_file_then_overrides(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text("[training]\nsteps = 7\nbatch_size = 16\n", encoding="utf-8")
+    config = load_config("arithmetic", "tiny", file=file, overrides={"training.steps": 9})
+    preset = load_config("arithmetic", "tiny")
+    assert (config.training.steps, config.training.batch_size) == (9, 16)
+    assert config.optimiser == preset.optimiser
+    assert preset.training.steps not in (7, 9)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("task", TASKS)
+def test_presets_build_and_survive_writing(task: str, scale: str, tmp_path: Path) -> None:
+    config = load_config(task, scale, overrides={"data.options.note": 'a "b" ü\x7f\n'})
+    file = tmp_path / "config.toml"
+    file.write_text(config_to_toml(config), encoding="utf-8")
+    assert load_config(file=file) == config
+    assert TrainingConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_paper_presets_are_the_papers_numbers() -> None:
+    arithmetic, text8 = load_config("arithmetic", "paper"), load_config("text8", "paper")
+    for config, steps, layers, times in ((arithmetic, 100_000, 6, 10), (text8, 1_000_000, 12, 32)):
+        assert (config.training.steps, config.training.batch_size) == (steps, 512)
+        assert config.model.backbone().num_layers == layers
+        assert config.model.backbone().position_init == "zeros"
+        assert config.process.num_steps == times
+        assert (config.optimiser.name, config.optimiser.warm_up) == ("adam", 5000)
+        assert config.optimiser.learning_rate == 2e-4
+        assert config.optimiser.schedule == "constant"
+    assert text8.model.max_length == 127
+    assert text8.training.limit_length
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"training.stepps": 3}, r"no setting training\.stepps, did you mean 'steps'\?"),
+    ({"trainig.steps": 3}, r"no section 'trainig', did you mean 'training'\?"),
+    ({"steps": 3}, r"written section\.name"),
+    ({"training.steps": 0}, r"training\.steps must be an integer ≥ 1, got 0"),
+    ({"training.steps": True}, r"training\.steps must be an integer ≥ 1, got True"),
+    ({"training.batch_size": 9, "training.accumulate": 2}, r"multiple of training\.accumulate = 2"),
+    ({"optimiser.learning_rate": -1.0}, r"optimiser\.learning_rate must be a number > 0, got -1"),
+    ({"optimiser.learning_rate": float("nan")}, r"optimiser\.learning_rate must be a number > 0"),
+    ({"optimiser.beta2": 1.0}, r"optimiser\.beta2 must be a number ≥ 0 and < 1, got 1"),
+    ({"optimiser.name": "adam", "optimiser.weight_decay": 0.1}, "weight_decay must be 0 for"),
+    ({"process.rate": 1.5}, r"process\.rate must be a number ≥ 0 and < 1, got 1\.5"),
+    ({"process.num_steps": 1}, r"process\.num_steps must be an integer ≥ 2, got 1"),
+    ({"model.preset": "smal"}, r"model\.preset must be .*did you mean 'small'\?"),
+    ({"model.width": 0}, r"model\.width must be an integer ≥ 1, got 0"),
+    ({"data.options.seed": 1}, r"data\.options must be a table without a seed"),
+    ({"validation.examples": 1}, r"validation\.examples must be an integer ≥ 2, got 1"),
+]
+
+
+# Values of another type: the checker that the tests install would find these first.
+OF_ANOTHER_TYPE: list[tuple[dict[str, Any], str]] = [
+    ({"training.batch_size": 2.5}, r"training\.batch_size must be an integer"),
+    ({"training.times": "often"}, r"training\.times must be one of uniform, term-size; got"),
+    ({"training.compile": "yes"}, r"training\.compile must be true or false, got 'yes'"),
+    ({"optimiser.name": "adma"}, r"optimiser\.name must be .*did you mean 'adam'\?"),
+    ({"process.transition": "gauss"}, r"process\.transition must be one of"),
+    ({"model.position_init": "far"}, r"model\.position_init must be one of"),
+    ({"data.name": 3}, r"data\.name must be"),
+]
+
+
+@pytest.mark.parametrize(("overrides", "message"), BAD, ids=[str(bad) for bad, _ in BAD])
+def test_bad_settings_are_refused_by_name(overrides: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_config("arithmetic", "tiny", overrides=overrides)
+
+
+def test_settings_of_another_type_are_refused_by_name() -> None:
+    script = """
+import json, sys
+from indel.training import load_config
+for overrides in json.loads(sys.argv[1]):
+    try:
+        load_config("arithmetic", "tiny", overrides=overrides)
+        print("accepted")
+    except ValueError as error:
+        print(error)
+"""
+    bad = json.dumps([overrides for overrides, _ in OF_ANOTHER_TYPE])
+    done = subprocess.run([sys.executable, "-c", script, bad], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for message, (_, expected) in zip(done.stdout.splitlines(), OF_ANOTHER_TYPE, strict=True):
+        assert re.search(expected, message), message
+
+
+def test_what_depends_on_the_data_is_refused_when_it_is_known() -> None:
+    config = load_config("arithmetic", "tiny", overrides={"data.options.nummers": 3})
+    with pytest.raises(ValueError, match="nummers"):
+        config.open_data()
+    limits = {"model.max_length": 3, "training.limit_length": True}
+    config = load_config("arithmetic", "tiny", overrides=limits)
+    with pytest.raises(ValueError, match=r"model\.max_length must be at least the longest"):
+        config.denoiser(config.open_data())
+
+
+def test_unknown_presets_and_files(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"task must be one of .*did you mean 'arithmetic'"):
+        load_config("arithmetics", "tiny")
+    with pytest.raises(ValueError, match="scale must be one of tiny, laptop, paper; got 'huge'"):
+        load_config("text8", "huge")
+    with pytest.raises(ValueError, match="there is no config file"):
+        load_config(file=tmp_path / "none.toml")
+    broken = tmp_path / "broken.toml"
+    broken.write_text("training = [", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"broken\.toml is not TOML"):
+        load_config(file=broken)
+    broken.write_text("[training]\nsteps = 3\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"data\.name must be given"):
+        load_config(file=broken)
+
+
+def test_values_of_a_command_line() -> None:
+    assert [parse_value(text) for text in ("3", "3e-4", "false", "text8", "[1, 2]")] == [
+        3,
+        3e-4,
+        False,
+        "text8",
+        [1, 2],
+    ]
