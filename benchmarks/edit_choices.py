@@ -87,9 +87,7 @@ def main() -> None:
         f"--updates {options.updates} --rows {options.rows} --seeds {options.seeds}; "
         f"{RATE=}, {STEPS=}, entropy of the data {data.exact_entropy():.2f} nats\n"
     )
-    print(
-        "| weights | time | seed | bound, sampled edits | all edits | variance of a term, all / sampled |"
-    )
+    print("| weights | time | seed | bound, sampled edits | all edits | variance, all/sampled |")
     print("|---|---|---|---|---|---|")
     for name, choice in (("normalised", EditWeights.normalised), ("joint", EditWeights.joint)):
         for time_embedding in (True, False):

@@ -175,4 +175,7 @@ def test_bad_input_is_refused_with_the_reason(call, fragments: list[str]) -> Non
 
 def test_double_equals_can_be_asked() -> None:
     first, second = Batch.from_lists([[1, 2]]), Batch.from_lists([[1, 2]])
-    assert (first == second) in (True, False)
+    assert first == second
+    assert first == second.widened(5)
+    assert first != Batch.from_lists([[1, 3]])
+    assert first != [[1, 2]]

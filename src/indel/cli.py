@@ -65,3 +65,7 @@ def _reason(error: typer.TyperException) -> str:
 def _complain(message: str, code: int) -> int:
     print("indel:", message.replace("\n", " "), file=sys.stderr)
     return code
+
+
+if __name__ == "__main__":
+    main()

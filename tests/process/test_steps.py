@@ -225,6 +225,14 @@ def test_and_at_once_where_it_can_be_known(monkeypatch: pytest.MonkeyPatch) -> N
         corrupt(PAPER, x_0, 1, generator=generator, max_length=2)
 
 
+@pytest.mark.xfail(reason="BUG 10: 10 000 draws before the refusal", strict=True)
+def test_nor_does_a_negative_limit_need_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corruption, "_draw_jump", lambda *_: pytest.fail("tried to draw"))
+    generator = torch.Generator().manual_seed(0)
+    with pytest.raises(ValueError, match=r"max_length = -1 .*"):
+        corrupt(PAPER, Batch.from_lists([[0]]), 3, generator=generator, max_length=-1)
+
+
 def test_no_sequences_at_all() -> None:
     nothing = Batch.from_lists([])
     generator = torch.Generator().manual_seed(0)
@@ -249,3 +257,16 @@ def test_the_last_step_deletes_whatever_the_noise() -> None:
     tables = schedule.tables(torch.device("cpu")).jump
     emitted, tokens = corruption._emit(tables, x_0, torch.tensor([[10]]), most, most)
     assert set(tokens[emitted].tolist()) <= {schedule.del_}
+
+
+@pytest.mark.xfail(reason="BUG 7: the fates of a token sum to a little less than 1", strict=True)
+def test_what_is_gone_for_sure_is_gone_whatever_the_noise() -> None:
+    """All is deleted in step 2, so at t = 3 nothing of x_0 can be there, not even a DEL."""
+    half = UniformTransition(2, 0.5)
+    schedule = Schedule([Step(0.3, 0.3, half), Step(0.0, 1.0, half), Step(0.0, 1.0, half)])
+    x_0 = Batch.from_lists([[0, 1]])
+    most = torch.full((1, 2), 1 - 2.0**-53, dtype=torch.float64)
+    tables = schedule.tables(torch.device("cpu")).jump
+    assert tables.replace_del[3] == tables.keep[3] == tables.background.mass[3] == 0
+    emitted, _ = corruption._emit(tables, x_0, torch.tensor([[3]]), most, most)
+    assert not emitted.any()

@@ -41,7 +41,7 @@ def train(
     ] = False,
 ) -> None:
     """Train a denoiser: preset, then --config, then --set."""
-    from indel.training import TrainingError, load_config, load_run_config
+    from indel.training import load_config, load_run_config
     from indel.training import train as run_training
 
     overrides = parsed_settings(set_ or [], "--set")
@@ -60,10 +60,7 @@ def train(
     logging.basicConfig(
         level=logging.WARNING, format="%(message)s", handlers=[RichHandler(show_path=False)]
     )
-    try:
-        result = run_training(settings, folder, resume=resume)
-    except TrainingError as error:
-        raise ValueError(str(error)) from error
+    result = run_training(settings, folder, resume=resume)
     state = "interrupted; --resume goes on" if result.interrupted else "done"
     print(f"{state}: step {result.step}, {result.seconds:.0f} s, {folder}")
     for name, value in result.validation.items():

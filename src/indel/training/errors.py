@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class TrainingError(RuntimeError):
+class TrainingError(ValueError):
     """A run cannot start or go on; the message says what to do."""
 
 
