@@ -51,8 +51,11 @@ def test_examples_run(page: Path) -> None:
     assert not failures, "".join(failures)
 
 
-def test_readme_and_process_have_examples() -> None:
-    for page in ("README.md", "docs/process.md", "CONTRIBUTING.md"):
+def test_pages_for_users_have_examples() -> None:
+    for page in (
+        *("README.md", "CONTRIBUTING.md"),
+        *("docs/process.md", "docs/model.md", "docs/training.md"),
+    ):
         assert examples(read(page), page).examples, page
 
 

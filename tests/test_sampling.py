@@ -328,6 +328,17 @@ def test_the_limit_is_the_denoisers_own_by_default() -> None:
     assert int(free.x.lengths.max()) > 5
 
 
+def test_a_start_that_is_too_long_is_cut() -> None:
+    denoiser = tiny_denoiser(Schedule.paper(2, 4, 0.0), max_length=6)
+    with torch.no_grad():
+        denoiser.length.logits.fill_(-100.0)[6] = 0.0
+    options = SamplingOptions(max_length=4, redraws=3)
+    samples = generate(denoiser, 5, generator=generator(), options=options)
+    assert samples.x.lengths.tolist() == [4] * 5
+    assert samples.redrawn.tolist() == [3] * 5
+    assert samples.dropped.tolist() == [2] * 5
+
+
 def test_what_is_drawn_again_follows_the_law_within_the_limit() -> None:
     denoiser, tokens, limit = tiny_denoiser(SCHEDULE, seed=9), (1, DEL), 2
     reverse = step_of(denoiser, tokens, 2, DRAWS)
@@ -462,9 +473,11 @@ def test_training_goes_on_after_sampling(inference: bool) -> None:
     denoiser = tiny_denoiser(schedule)
     with torch.inference_mode(inference):
         samples = generate(denoiser, 3, generator=generator())
-    # The samples and what the schedule keeps must not have been left in inference mode.
-    seen = Batch.from_lists(samples.x.to_lists()) if inference else samples.x
-    t = torch.full((3,), 2)
+    # Autograd refuses to save tensors made in inference mode; the schedule keeps its tables.
+    assert not schedule.tables(torch.device("cpu")).jump.keep.is_inference()
+    for tensor in (samples.x.tokens, samples.x.lengths, samples.t, samples.redrawn):
+        assert tensor.is_inference() == inference
+    seen, t = Batch.from_lists(samples.x.to_lists()), torch.full((3,), 2)
     step = ReverseStep.of(schedule, denoiser(seen, t), seen, t)
     step.log_prob(seen).sum().backward()
     assert denoiser.embedding.weight.grad is not None

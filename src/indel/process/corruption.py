@@ -48,6 +48,8 @@ def corrupt(
     times = checks.times(t, x_0, first=0, last=schedule.num_steps)
     tables = schedule.tables(x_0.device).jump
     if max_length is not None:
+        if max_length < 0:
+            raise ValueError(f"max_length = {max_length} must be at least 0")
         stuck = (tables.delete[times] == 0) & (x_0.lengths > max_length)
         if bool(stuck.any()):
             row = int(stuck.nonzero()[0])
@@ -133,8 +135,7 @@ def _emit(
     marked = silent + tables.replace_del[t]
     paired = marked + tables.background.mass[t]
     # The shares may sum to a little less than 1: what has no share is not drawn all the same.
-    paired = paired.masked_fill(tables.keep[t] == 0, 1.0)
-    marked = marked.masked_fill((tables.keep[t] == 0) & (tables.background.mass[t] == 0), 1.0)
+    fate = fate * (paired + tables.keep[t])
     kept = tables.kept.sample(t, x_0.tokens.clamp_min(0), value)
     tokens = torch.where(fate < paired, tables.background.sample(t, value), kept)
     tokens = torch.where(fate < marked, tables.vocab_size + 1, tokens)

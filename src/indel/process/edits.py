@@ -17,7 +17,7 @@ INSERTED = -1
 """The source of a token of x_t that comes from no token of x_0."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Edits:
     """For each token of x_t where it comes from, and for each slot how many tokens were lost.
 
@@ -62,13 +62,15 @@ class Edits:
         at_end = x_0.lengths - 1 - before[:, -1]
         return cls(source, deletions.scatter_add(1, x_t.lengths[:, None], at_end[:, None]))
 
-    def check(self, x_0: Batch, x_t: Batch) -> None:
-        """Refuse sources out of order or range, and deletions that do not follow from them."""
+    def checked(self, x_0: Batch, x_t: Batch) -> Edits:
+        """The same edits with −1 at padding; refused if they are no edits of these sequences."""
         expected = Edits.from_source(x_0, x_t, self.source)
         if not torch.equal(expected.deletions, self.deletions):
             raise ValueError(
-                "deletions do not follow from source: Edits.from_source fills in the right ones"
+                f"deletions must follow from source, {expected.deletions.tolist()} as in "
+                f"Edits.from_source, got {self.deletions.tolist()}"
             )
+        return expected
 
     def to(self, device: torch.device | str) -> Edits:
         """The same edits on another device."""

@@ -46,7 +46,7 @@ def log_prob_edits(
     Paper: Fig. 5 (middle)
     """
     times = check_pair(schedule, x_0, x_t, t, first=0)
-    edits.check(x_0, x_t)
+    edits = edits.checked(x_0, x_t)
     tables = schedule.tables(x_t.device).jump
     at, replaced = times[:, None], edits.source != INSERTED
     origin = x_0.tokens.gather(1, edits.source.clamp_min(0)) if x_0.width else edits.source

@@ -56,6 +56,9 @@ class Measure:
     weights: Mapping[Part, float]
 
     def __post_init__(self) -> None:
+        for part, weight in self.weights.items():
+            if not 0.0 <= weight < float("inf"):
+                raise ValueError(f"the weight of {part} must be at least 0, got {weight!r}")
         # One order, and nothing of weight 0: sums come out the same however a measure was made.
         parts = sorted(self.weights.items(), key=lambda item: _rank(item[0]))
         object.__setattr__(self, "weights", {part: weight for part, weight in parts if weight})
@@ -130,10 +133,10 @@ class Measure:
         for token, weight in record["points"]:
             weights[Point(checks.token("point", token, size))] = weight
         for weight, prob in record.get("given", []):
-            weights[Given(torch.tensor(prob, dtype=torch.float64))] = weight
-        for weight in weights.values():
-            if not 0.0 <= weight < float("inf"):
-                raise ValueError(f"a weight must be a number of at least 0, got {weight!r}")
+            values = torch.tensor(prob, dtype=torch.float64)
+            if values.shape != (size,):
+                raise ValueError(f"given must have {size} entries, got {len(prob)}")
+            weights[Given(checks.distribution("given", values))] = weight
         return cls(size, weights)
 
 
