@@ -84,8 +84,9 @@ def test_dry_run_prints_a_config_that_can_be_read_again(tmp_path: Path, capsys) 
 
 
 def test_resume_goes_on_without_naming_the_task_again(trained: Path, capsys) -> None:
-    assert run(["train", "--out", str(trained), "--resume"]) == 0
-    assert "done: step 4" in capsys.readouterr().out
+    longer = ["train", "--out", str(trained), "--resume", "--set=training.steps=6"]
+    assert run(longer) == 0
+    assert "done: step 6" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -43,12 +43,13 @@ def train(
     """Train a denoiser: preset, then --config, then --set."""
     from indel.training import load_config, load_run_config
     from indel.training import train as run_training
+    from indel.training.config_files import changed
 
     overrides = parsed_settings(set_ or [], "--set")
     if data is not None:
         overrides["data.options.path"] = str(data)
     if task is None and config is None and resume and out is not None:
-        settings = load_run_config(out)
+        settings = changed(load_run_config(out), overrides)
     elif task is None and config is None:
         raise ValueError("name a task (arithmetic, text8, text8-sample) or give --config FILE")
     else:

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from indel.log_space import logaddexp, logsumexp, weighted
+from indel.log_space import finite, logaddexp, logsumexp, weighted
 from indel.model.reverse import EditWeights
 from indel.process.stacks import Basis, MixtureKernels, MixtureMeasures
 from indel.process.tables import Tables
@@ -241,7 +241,7 @@ def _background_sum(guess: _Guess, post: _SmoothPosterior) -> Rows:
     """Σ_y background_y · log(keep·p̃(y) + smooth_y), the one pass over all values."""
     basis, background = guess.basis, post.background.to(guess.logits.dtype)
     # Relative to their sum over y, so that little underflows; it is a constant that cancels.
-    level = guess.log_everything.detach()
+    level = finite(guess.log_everything.detach())
     log_smooth = guess.log_smooth - level[:, None]
     shift = guess.log_keep - guess.log_total - level
     tiny = torch.finfo(background.dtype).tiny

@@ -26,7 +26,7 @@ class EditWeights:
     """
 
     keep: Float[Tensor, " times"]
-    """Multiplies Σ_x p̃(x) Ā_{t−1}[x, y]."""
+    """Multiplies Σ_x p̃(x) Ā_{t−1}[x, y]; 0 where q cannot have kept anything."""
     insert: Float[Tensor, " times"]
     """Multiplies p̃(ε) ᾱ_{t−1}[y]; 0 where q cannot have inserted anything."""
     log_delete: Float[Tensor, " times"]
@@ -40,7 +40,7 @@ class EditWeights:
         """
         before = _shifted(tables.inserts.mass + tables.insert_ins)
         return cls(
-            keep=torch.ones_like(before),
+            keep=_shifted((tables.keep > 0).to(before.dtype)),
             insert=torch.where(before > 0, 1.0 / before, 0.0),
             log_delete=torch.where(tables.delete > 0, 0.0, -torch.inf).to(before.dtype),
         )

@@ -46,6 +46,14 @@ def load_config(
         raise ValueError(f"{error} (after reading {file})") from None
 
 
+def changed(config: TrainingConfig, overrides: Mapping[str, Any]) -> TrainingConfig:
+    """A config with single settings changed; names are dotted."""
+    settings = json.loads(json.dumps(config.to_dict()))
+    for name, value in overrides.items():
+        _merge(settings, _nested(name, value))
+    return TrainingConfig.from_dict(settings)
+
+
 def parse_value(text: str) -> Any:
     """What a value on a command line means: as in TOML if it is that, and else the text itself.
 
