@@ -26,6 +26,8 @@ types: $(DEVELOPED)
 bench: $(DEVELOPED)
 	$(BIN)/python benchmarks/process.py
 	$(BIN)/python benchmarks/objective.py
+	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/edit_choices.py
 
 clean:
 	rm -rf $(VENV)

@@ -666,6 +666,7 @@ def test_the_variance_falls_exactly(t: int) -> None:
     assert np.average(summed, weights=probs) == pytest.approx(mean, abs=1e-9)
     sampled, exact = (np.average((term - mean) ** 2, weights=probs) for term in (each, summed))
     within = np.average((each - summed) ** 2, weights=probs)
+    print(f"t={t}: variance {sampled:.4f} of one summary, {exact:.4f} of all")
     assert sampled == pytest.approx(exact + within, abs=1e-9)
     assert within > 1e-3
 
@@ -754,6 +755,27 @@ def test_batches_of_nothing(name: str, marginalise: bool) -> None:
         loss.total.sum().backward()
     for value in denoiser.parameters():
         assert value.grad is None or bool(value.grad.isfinite().all())
+
+
+@pytest.mark.parametrize("name", ["uniform", "dense"])
+def test_half_precision_ends_at_the_logits(name: str) -> None:
+    """Under autocast a network gives bfloat16; the loss of the same numbers is not coarser."""
+    schedule = THREE[name]
+    x_0 = Batch.from_lists([[0, 1, 2, 0, 1, 1] * 4] * 8)
+    for t in range(1, schedule.num_steps + 1):
+        times = times_of(len(x_0), t)
+        x_t, edits = corrupt(schedule, x_0, times, generator=torch.Generator().manual_seed(t))
+        seen = x_t.without(schedule.ins)
+        half = DenoiserOutput(
+            *(each.bfloat16() for each in Network(schedule, most=24)(seen, times))
+        )
+        exact = DenoiserOutput(*(each.double() for each in half))
+        for ours, expected in [
+            [step_terms(schedule, o, x_0, x_t, seen, edits, times) for o in (half, exact)],
+            [marginal_terms(schedule, o, x_0, x_t, seen, times) for o in (half, exact)],
+        ]:
+            assert ours.total.dtype == torch.float32
+            torch.testing.assert_close(ours.total.double(), expected.total, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("padding", [0, 5, 70])
