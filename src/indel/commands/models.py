@@ -32,7 +32,8 @@ def sample(
     calls: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Call the network only so often (an approximation with inserts/deletes)."
+            min=1,
+            help="Call the network only so often: approximate where tokens are inserted or deleted.",
         ),
     ] = None,
     batch_size: Annotated[int, typer.Option(min=1)] = 64,

@@ -132,7 +132,9 @@ class ReverseStep:
         noise = uniform(generator, *self.seen.tokens.shape, dtype=dtype)
         values = index_at(self.logp_previous.to(dtype).exp().cumsum(dim=-1), noise)
         noise = uniform(generator, len(self.seen), self.seen.width + 1, dtype=dtype)
-        counts = index_at(self.logp_observed().to(dtype).exp().cumsum(dim=-1), noise)
+        # Linear: what underflows is never drawn, so the care that log_observed takes is not needed.
+        prob = self.logp_deleted.to(dtype).exp() @ self._law_of_observed()
+        counts = index_at(prob.cumsum(dim=-1), noise)
         return self._lay_out(values, counts)
 
     def mode(self) -> Batch:
@@ -163,10 +165,14 @@ class ReverseStep:
 
     def logp_observed(self, most: int | None = None) -> Float[Tensor, "batch slots observed"]:
         """log p_θ(n_obs) for 0…most DELs in each slot; by default all but 1e−12 of the mass."""
+        law = self._law_of_observed(most)
+        return log_observed(self.logp_deleted, law).to(self.logp_deleted.dtype)
+
+    def _law_of_observed(self, most: int | None = None) -> Float[Tensor, "batch counts observed"]:
+        """M_{t−1}[n, n_obs] for 0…most DELs; by default all but 1e−12 of the mass."""
         jump, deleted = self.tables.jump, self.logp_deleted.shape[-1] - 1
         most = observed_limit(jump, self.t, deleted) if most is None else most
-        law = cached_deletion_tables(jump, self.t, deleted, most).plain
-        return log_observed(self.logp_deleted, law).to(self.logp_deleted.dtype)
+        return cached_deletion_tables(jump, self.t, deleted, most).plain
 
     def _slots(self) -> Tensor:
         positions = torch.arange(self.seen.width + 1, device=self.seen.device)
@@ -212,8 +218,12 @@ def log_observed(
     total = safe_log(logp.exp() @ law)
     # A product of matrices is fast but linear. Slots where a possible number came out as zero,
     # because all that could make it underflowed, are summed again in log space.
-    possible = (law > 0).any(dim=1)[:, None, :]
-    rows, slots = ((total == -torch.inf) & possible).any(dim=-1).nonzero(as_tuple=True)
+    lost = (total == -torch.inf) & (law > 0).any(dim=1)[:, None, :]
+    if bool(lost.any()):
+        # What takes a number of deletions that p̃ rules out is zero for good.
+        allowed = (logp > -torch.inf).to(law.dtype)
+        lost &= allowed @ (law > 0).to(law.dtype) > 0
+    rows, slots = lost.any(dim=-1).nonzero(as_tuple=True)
     if len(rows):
         again = logsumexp(logp[rows, slots][..., None] + law[rows].log(), dim=1)
         total = total.index_put((rows, slots), again)
