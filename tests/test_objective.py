@@ -497,7 +497,7 @@ def test_the_bound_of_a_fitted_network_is_close_and_still_one() -> None:
     bound = bound_of(name, network, table, x_0)
     assert lost < 1e-10
     print(f"bound {bound:.6f}, -log p {-math.log(prob):.6f} nats")
-    assert 0 < bound + math.log(prob) < 0.05
+    assert 0 < bound + math.log(prob) < 0.1
 
 
 @pytest.mark.parametrize("choice", WEIGHTS)

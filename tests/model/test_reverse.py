@@ -464,7 +464,7 @@ def test_limit_of_the_number_of_dels(most: int) -> None:
     """Also where the chance of no loop at all is too small for a number: 0.8^4000."""
     schedule = Schedule.paper(2, 10, 0.9)
     jump, t = schedule.tables(CPU).jump, torch.tensor([2, 10])
-    with limit_of_seconds(20):
+    with limit_of_seconds(10):
         limit = observed_limit(jump, t, most)
     loop = float(jump.insert_del[9])
     assert stats.nbinom.sf(limit - most - 1, most + 2, 1 - loop) < 1.1e-12

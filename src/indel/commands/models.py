@@ -33,7 +33,7 @@ def sample(
         int | None,
         typer.Option(
             min=1,
-            help="Call the network only so often: approximate where tokens are inserted or deleted.",
+            help="Call the network only so often: approximate with inserts and deletes.",
         ),
     ] = None,
     batch_size: Annotated[int, typer.Option(min=1)] = 64,
