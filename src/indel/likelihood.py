@@ -17,7 +17,7 @@ from indel.batch import Batch
 from indel.bound_estimates import BoundEstimate, BoundParts, SequenceBounds, accumulate
 from indel.model.denoiser import Denoiser, DenoiserOutput
 from indel.model.reverse import EditWeights, ReverseStep
-from indel.objective import check_last_step, length_term, marginal_terms, step_terms
+from indel.objective import length_term, marginal_terms, step_terms
 from indel.process import Schedule, corrupt, corrupt_chain, log_prob, log_prob_step, log_prob_within
 from indel.randomness import Randomness, split, uniform
 
@@ -305,7 +305,7 @@ def _draw_times(
 
 
 def _check(denoiser: Denoiser, x_0: Batch, max_length: int | None) -> None:
-    check_last_step(denoiser.schedule)
+    denoiser.schedule.check_ends_empty()
     if max_length is None:
         return
     long = (x_0.lengths > max_length).nonzero()

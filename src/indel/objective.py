@@ -79,7 +79,7 @@ class Objective:
     weights: EditWeights | None = field(default=None)
 
     def __post_init__(self) -> None:
-        check_last_step(self.schedule)
+        self.schedule.check_ends_empty()
         if self.edit_samples < 1:
             raise ValueError(f"edit_samples must be at least 1, got {self.edit_samples}")
 
@@ -182,7 +182,7 @@ def length_term(
 
     Paper: Sec. 3.3
     """
-    check_last_step(schedule)
+    schedule.check_ends_empty()
     known, rows = torch.unique(lengths, return_inverse=True)
     law = length_law(schedule, known, schedule.num_steps)
     logp = length.log_prob(torch.arange(law.shape[1], device=law.device))
@@ -257,12 +257,3 @@ def _log_inserts(
     insert = tables.step.insert[t]
     inserts = (x_t.lengths - seen.lengths).to(insert.dtype)
     return torch.xlogy(inserts, insert) + (seen.lengths + 1) * torch.log1p(-insert)
-
-
-def check_last_step(schedule: Schedule) -> None:
-    last = schedule.step(schedule.num_steps)
-    if (last.delete, last.delete_inserted, last.insert) != (1.0, 1.0, 0.0):
-        raise ValueError(
-            f"the last step must delete everything and insert nothing, so that only the length of "
-            f"x_T is left to learn; got {last}"
-        )

@@ -103,7 +103,7 @@ def generate(
     """
     options = SamplingOptions() if options is None else options
     schedule = denoiser.schedule
-    _check_forgets(schedule)
+    schedule.check_ends_empty()
     noise = split(generator)
     start = draw_start_within(
         denoiser.length,
@@ -300,13 +300,4 @@ def _check_lengths(x_t: Batch, limit: int) -> None:
         raise ValueError(
             f"x_t: row {int(long[0])} has {int(x_t.lengths[long[0]])} tokens, more than "
             f"max_length = {limit}"
-        )
-
-
-def _check_forgets(schedule: Schedule) -> None:
-    last = schedule.step(schedule.num_steps)
-    if (last.delete, last.delete_inserted, last.insert) != (1.0, 1.0, 0.0):
-        raise ValueError(
-            f"only a process whose last step deletes everything and inserts nothing can be started "
-            f"from a length; the last step is {last}"
         )

@@ -160,6 +160,15 @@ class Schedule:
             raise ValueError(f"t must lie in 0…{self.num_steps} for a jump, got {t}")
         return self._jumps[t]
 
+    def check_ends_empty(self) -> None:
+        """Refuse a process whose x_T says more than its length, for those who start from it."""
+        last = self.step(self.num_steps)
+        if (last.delete, last.delete_inserted, last.insert) != (1.0, 1.0, 0.0):
+            raise ValueError(
+                f"the last step must delete everything and insert nothing, so that only the "
+                f"length of x_T is left to learn; got {last}"
+            )
+
     def tables(self, device: torch.device, dtype: torch.dtype | None = None) -> Tables:
         """All parameters on a device; float64 unless the device has none."""
         if dtype is None:
