@@ -22,7 +22,7 @@ from indel.model.reverse import EditWeights, ReverseStep, log_deleted, log_obser
 from indel.process import INSERTED, Edits, Schedule, corrupt, posterior, sample_edits
 from indel.process.counts import cached_deletion_tables, observed_limit
 from indel.process.lengths import length_law
-from indel.process.posteriors import prob_pair
+from indel.process.posteriors import prob_pair, refuse_impossible_edits
 from indel.process.stacks import MixtureKernels
 from indel.process.tables import Tables
 from indel.randomness import Randomness
@@ -139,6 +139,7 @@ def step_terms(
     weights = EditWeights.normalised(tables.jump) if weights is None else weights
     if not isinstance(tables.jump.kept, MixtureKernels):
         return _dense_terms(schedule, output, x_0, x_t, seen, edits, t, weights)
+    refuse_impossible_edits(schedule, x_0, x_t, edits, t)
     source, deleted = _edits_of_seen(x_t, seen, edits, ins=schedule.ins)
     origin = x_0.tokens.gather(1, source.clamp_min(0)) if x_0.width else source
     shape, at = seen.tokens.shape, t[:, None].expand(seen.tokens.shape)
@@ -201,8 +202,15 @@ def _dense_terms(
 ) -> StepTerms:
     """The same by way of the dense posterior: for any transition, and for all summaries at once."""
     law = posterior(schedule, x_0, x_t, edits, t)
+    largest = output.logits_deletions.shape[-1] - 1
+    if edits is not None and edits.deletions.numel():
+        _check_deletions(int(edits.deletions.max()), largest)
     reverse = ReverseStep.of(schedule, output, seen, t, weights=weights)
     entropy = reverse.cross_entropy(law, x_t)
+    # With the edits unknown more deletions than the network knows only cost something, unless
+    # nothing else explains the DELs.
+    if bool((entropy.deletions == torch.inf).any()):
+        _check_deletions(x_0.width, largest)
     return StepTerms(*entropy, law.expected_log_step.to(entropy.tokens.dtype))
 
 
@@ -231,11 +239,7 @@ def _deletion_cross_entropy(
     """−Σ_n q(n_obs = n) log Σ_m p̃(m) M_{t−1}[m, n], summed over the slots."""
     most = int(deleted.max()) if deleted.numel() else 0
     largest = output.logits_deletions.shape[-1] - 1
-    if most > largest:
-        raise ValueError(
-            f"{most} tokens were deleted in one slot, but the network predicts at most "
-            f"{largest}: max_deletions must be at least {most}"
-        )
+    _check_deletions(most, largest)
     observed = observed_limit(tables.jump, t, most)
     counts = cached_deletion_tables(tables.jump, t, largest, observed)
     pair = prob_pair(tables, origin, seen.tokens, t[:, None]).masked_fill(source == INSERTED, 0.0)
@@ -257,3 +261,11 @@ def _log_inserts(
     insert = tables.step.insert[t]
     inserts = (x_t.lengths - seen.lengths).to(insert.dtype)
     return torch.xlogy(inserts, insert) + (seen.lengths + 1) * torch.log1p(-insert)
+
+
+def _check_deletions(most: int, largest: int) -> None:
+    if most > largest:
+        raise ValueError(
+            f"{most} tokens were deleted in one slot, but the network predicts at most "
+            f"{largest}: max_deletions must be at least {most}"
+        )

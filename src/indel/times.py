@@ -19,7 +19,7 @@ class TimeLaw:
     """
 
     def __init__(self, prob: Float[Tensor, " times"]) -> None:
-        if prob.dim() != 1 or not bool((prob > 0).all()):
+        if prob.dim() != 1 or not len(prob) or not bool(((prob > 0) & prob.isfinite()).all()):
             raise ValueError(f"every time needs a positive probability, got {prob.tolist()}")
         self.prob = prob / prob.sum()
 

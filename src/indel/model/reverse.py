@@ -96,13 +96,17 @@ class ReverseStep:
         """Combine the two heads with q; `seen` is what the network saw, x_t without INS."""
         tables = schedule.tables(seen.device)
         weights = EditWeights.normalised(tables.jump) if weights is None else weights
-        logp = _log_values(tables, output.logits_token, t, weights)
+        # Half precision is too coarse for logarithms: p_θ would not sum to 1.
+        logits_token, logits_deletions = (
+            each.to(torch.promote_types(each.dtype, torch.float32)) for each in output
+        )
+        logp = _log_values(tables, logits_token, t, weights)
         columns = tables.step.columns(t[:, None], seen.tokens).log()
         logp = logp + columns.to(logp.dtype)
         total = logsumexp(logp, dim=-1, keepdim=True)
         _refuse_impossible(seen, total[..., 0], t)
         logp = logp - total.masked_fill(total == -torch.inf, 0.0)
-        deleted = log_deleted(output.logits_deletions, t, weights)
+        deleted = log_deleted(logits_deletions, t, weights)
         return cls(seen, logp, deleted, tables, t)
 
     def log_prob(self, x_prev: Batch) -> Float[Tensor, " batch"]:

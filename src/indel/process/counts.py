@@ -82,17 +82,17 @@ def observed_limit(tables: JumpTables, t: Int[Tensor, " batch"], max_deleted: in
     if not len(t):
         return max_deleted + 1
     loop = float(tables.insert_del[t - 1].max())
+    if loop == 0.0:
+        return max_deleted + 1
+    # The tail of the negative binomial with the most trials and the largest loop.
     trials = max_deleted + 2
-    extra = 0
-    tail, mass = 1.0, (1.0 - loop) ** trials
-    # The running sum of the negative binomial with the most trials and the largest loop.
-    while tail > 1e-12 and loop > 0.0:
-        tail -= mass
-        extra += 1
-        mass *= loop * (trials + extra - 1) / extra
-        if mass < 1e-17 and tail < 1e-9:
-            break
-    return max_deleted + 1 + extra
+    mean = trials * loop / (1.0 - loop)
+    counts = torch.arange(int(mean + 20 * (mean / (1.0 - loop)) ** 0.5) + 200)
+    more = torch.tensor(loop, dtype=torch.float64)
+    mass = logp_negative_binomial(counts, torch.tensor(trials), more).exp()
+    # From its far end, so that nothing is lost in a difference.
+    tail = mass.flip(0).cumsum(dim=0)
+    return max_deleted + 1 + int((tail > 1e-12).sum())
 
 
 def logp_negative_binomial(

@@ -56,10 +56,7 @@ def posterior(
     if edits is None:
         law = _law_of_marginals(tables, x_0, x_t, edit_marginals(schedule, x_0, x_t, times), times)
     else:
-        impossible = log_prob_edits(schedule, x_0, x_t, edits, times) == -torch.inf
-        if bool(impossible.any()):
-            row = int(impossible.nonzero()[0])
-            raise ValueError(f"row {row}: q cannot make these edits at t = {times[row].item()}")
+        refuse_impossible_edits(schedule, x_0, x_t, edits, times)
         law = _law_of_edits(tables, x_0, x_t, edits, times)
     prob_previous = _previous(tables, x_t, law, times, ins=schedule.ins)
     return Posterior(
@@ -67,6 +64,16 @@ def posterior(
         _deletions(tables, x_t, law, times, max_deletions, ins=schedule.ins),
         _expected_log_step(tables, x_t, prob_previous, times, ins=schedule.ins),
     )
+
+
+def refuse_impossible_edits(
+    schedule: Schedule, x_0: Batch, x_t: Batch, edits: Edits, t: Int[Tensor, " batch"]
+) -> None:
+    """Raise where q(x_t, a_{0→t} | x_0) = 0."""
+    impossible = log_prob_edits(schedule, x_0, x_t, edits, t) == -torch.inf
+    if bool(impossible.any()):
+        row = int(impossible.nonzero()[0])
+        raise ValueError(f"row {row}: q cannot make these edits at t = {t[row].item()}")
 
 
 class EditLaw(NamedTuple):
