@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from indel import Batch, IntegerVocabulary
+from indel.likelihood import evaluate
 from indel.model import Denoiser
 from indel.objective import Objective, length_term, step_terms
 from indel.process import Schedule, corrupt
@@ -73,7 +74,18 @@ def bound(denoiser: Denoiser, rows: int, seed: int) -> tuple[float, float]:
 @pytest.mark.parametrize("rate", [0.5, 0.0])
 def test_toy_language_is_learned(rate: float) -> None:
     true, independent = entropies()
-    mean, error = bound(train(rate, seed=0, updates=900), rows=2000, seed=1)
+    denoiser = train(rate, seed=0, updates=900)
+    mean, error = bound(denoiser, rows=2000, seed=1)
     print(f"rate {rate}: {mean:.3f} ± {error:.3f} in {true:.3f}…{independent:.3f} nats")
     assert mean < independent - (independent - true) / 3
     assert mean > true - 3 * error
+    # Sampled chains give the same bound, in another way and with other noise.
+    chains = evaluate(
+        denoiser,
+        [toy_language(1000, torch.Generator().manual_seed(2))],
+        seed=3,
+        max_length=None,
+        progress=False,
+    ).nats_per_sequence
+    print(f"  by chains: {chains.mean:.3f} ± {chains.standard_error:.3f}")
+    assert abs(chains.mean - mean) < 4 * math.hypot(error, chains.standard_error)

@@ -496,5 +496,5 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(ValueError, match="max_length must be at least 0"):
         SamplingOptions(max_length=-1)
     lasting = tiny_denoiser(Schedule([Step(0.1, 0.5, IdentityTransition(2))]))
-    with pytest.raises(ValueError, match="deletes everything"):
+    with pytest.raises(ValueError, match="delete everything"):
         generate(lasting, 1, generator=generator())
