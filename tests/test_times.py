@@ -154,3 +154,16 @@ def test_sizes_keep_no_graph() -> None:
     sizes = TermSizes(2)
     sizes.update(torch.tensor([1, 2]), torch.ones(2, requires_grad=True) * 3)
     assert not sizes.square.requires_grad
+
+
+def test_low_noise_counts_each_term_by_how_often_it_is_drawn() -> None:
+    """E[weight · f(t)] = T · Σ P(t) f(t), P(t) ∝ T + 1 − t: a weighted sum, not the bound."""
+    law = TimeLaw.low_noise(4)
+    terms = torch.tensor([3.0, -1.0, 0.25, 7.0], dtype=torch.float64)
+    times = batches(law, 10, 2000)
+    _, weight = law.draw(10, generator=RowSeeds(torch.arange(10)))
+    assert weight.tolist() == [4.0] * 10
+    # Ten strata of ten tenths: every batch holds t = 1…4 exactly 4, 3, 2 and 1 times.
+    assert all(torch.bincount(row).tolist() == [0, 4, 3, 2, 1] for row in times)
+    mean = (4.0 * terms[times - 1]).mean()
+    assert float(mean) == pytest.approx(4 * (0.4 * 3 - 0.3 + 0.2 * 0.25 + 0.1 * 7), abs=1e-9)

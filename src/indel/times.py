@@ -10,7 +10,9 @@ from indel.randomness import Randomness, index_at, uniform
 
 
 class TimeLaw:
-    """P(t) for t = 1…T; draws are stratified over the batch and weighted so that nothing is biased.
+    """P(t) for t = 1…T and the weight of a term drawn at t; draws are stratified over the batch.
+
+    With the weights 1/P(t), the default, the mean over t is the bound, whatever P(t).
 
     >>> law = TimeLaw.uniform(4)
     >>> t, weight = law.draw(4, generator=torch.Generator().manual_seed(0))
@@ -18,20 +20,33 @@ class TimeLaw:
     ([1, 2, 3, 4], [4.0, 4.0, 4.0, 4.0])
     """
 
-    def __init__(self, prob: Float[Tensor, " times"]) -> None:
+    def __init__(
+        self, prob: Float[Tensor, " times"], weight: Float[Tensor, " times"] | None = None
+    ) -> None:
         if prob.dim() != 1 or not len(prob) or not bool(((prob > 0) & prob.isfinite()).all()):
             raise ValueError(f"every time needs a positive probability, got {prob.tolist()}")
         self.prob = prob / prob.sum()
+        self.weight = 1.0 / self.prob if weight is None else weight
 
     @classmethod
     def uniform(cls, num_steps: int, *, device: torch.device | str = "cpu") -> TimeLaw:
         """Every time alike."""
         return cls(torch.ones(num_steps, dtype=torch.float64, device=device))
 
+    @classmethod
+    def low_noise(cls, num_steps: int, *, device: torch.device | str = "cpu") -> TimeLaw:
+        """P(t) ∝ T + 1 − t, all terms alike: no bound, but more of what repair asks the model.
+
+        >>> TimeLaw.low_noise(3).prob.tolist()
+        [0.5, 0.3333333333333333, 0.16666666666666666]
+        """
+        prob = torch.arange(num_steps, 0, -1, dtype=torch.float64, device=device)
+        return cls(prob, torch.full_like(prob, num_steps))
+
     def draw(
         self, rows: int, *, generator: Randomness
     ) -> tuple[Int[Tensor, " {rows}"], Float[Tensor, " {rows}"]]:
-        """A time for each row, and 1/P(t), the weight that makes the mean over t a sum.
+        """A time for each row and its weight, by default 1/P(t): the mean over t is then a sum.
 
         Row π(i) takes its noise from the i-th of `rows` equal parts of [0, 1): over a batch the
         times are spread evenly, and each row alone has the law P(t).
@@ -39,7 +54,7 @@ class TimeLaw:
         noise = uniform(generator, rows, 2, dtype=self.prob.dtype)
         part = torch.argsort(noise[:, 1]).argsort()
         index = index_at(self.prob.cumsum(dim=0), (part + noise[:, 0]) / max(rows, 1))
-        return index + 1, 1.0 / self.prob[index]
+        return index + 1, self.weight[index]
 
 
 class TermSizes:

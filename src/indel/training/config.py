@@ -16,7 +16,7 @@ from indel.training import settings
 OptimiserName = Literal["adam", "adamw", "muon"]
 RateSchedule = Literal["constant", "reciprocal-square-root", "cosine"]
 TransitionName = Literal["uniform", "absorbing"]
-TimeChoice = Literal["uniform", "term-size"]
+TimeChoice = Literal["uniform", "term-size", "low-noise"]
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class TrainingSection:
     """Micro-batches that a process cuts its part of a batch into, to save memory."""
     seed: int = 0
     times: TimeChoice = "uniform"
-    """How often each t is trained: alike, or by the size of its term."""
+    """How often each t is trained: alike, by the size of its term, or small t more (and weighted so)."""
     limit_length: bool = True
     """Whether x_t longer than model.max_length are drawn again."""
     sort_by_length: bool = False

@@ -256,9 +256,14 @@ class _Run:
         return gathered.cpu()
 
     def _time_law(self) -> TimeLaw:
-        if self.config.training.times == "uniform":
-            return TimeLaw.uniform(self.denoiser.schedule.num_steps)
-        return self.sizes.law()
+        num_steps = self.denoiser.schedule.num_steps
+        match self.config.training.times:
+            case "uniform":
+                return TimeLaw.uniform(num_steps)
+            case "low-noise":
+                return TimeLaw.low_noise(num_steps)
+            case "term-size":
+                return self.sizes.law()
 
     def _update_sizes(self, number: int, law: TimeLaw, rows: Float[Tensor, "batch parts"]) -> None:
         t, weight = self.plan.times(number, law)
