@@ -1,0 +1,1 @@
+"""Repairing badly typed text with a denoiser that was trained on good text alone."""

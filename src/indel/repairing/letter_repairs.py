@@ -1,0 +1,148 @@
+"""Mending text in the model's own alphabet: windows, draws, votes, and one line again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import torch
+
+from indel.batch import Batch
+from indel.data.streams import example_seeds
+from indel.model import Denoiser
+from indel.randomness import RowSeeds
+from indel.repairing.combining import AlignedDraw, LetterCorrection, kept_spaces, vote
+from indel.repairing.draws import draw_origins
+from indel.repairing.windows import Window, cut_windows
+
+Progress = Callable[[int, int], None]
+"""Is given how many windows are done, and of how many; what it raises ends the work."""
+
+
+@dataclass(frozen=True)
+class LetterRepair:
+    """A line of letters and every place that some draw writes otherwise."""
+
+    letters: str
+    corrections: tuple[LetterCorrection, ...]
+    """By place, apart from each other."""
+
+
+@dataclass(frozen=True)
+class _Votes:
+    """What the draws make of one window, in places of the line."""
+
+    window: Window
+    ends: tuple[int, ...]
+    """The spaces that most draws keep."""
+    corrections: tuple[LetterCorrection, ...]
+
+
+@dataclass(frozen=True)
+class Mender:
+    """Draws p_θ(x_0 | x_t = the text) several times and counts how each word is written."""
+
+    denoiser: Denoiser
+    strength: int = 3
+    """t, the time at which the text is taken to be: how noisy it is believed to be."""
+    draws: int = 16
+    seed: int = 0
+    batch_size: int = 64
+    width: int = 118
+    """Letters in a window: those of the sequences that the model was trained on."""
+    overlap: int = 48
+
+    def __post_init__(self) -> None:
+        last = self.denoiser.schedule.num_steps
+        if not 1 <= self.strength <= last:
+            raise ValueError(f"strength must lie in 1…{last}, got {self.strength}")
+        for name in ("draws", "batch_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        longest = self.denoiser.config.max_length
+        if not 0 <= self.overlap < self.width <= longest:
+            raise ValueError(
+                f"overlap < width ≤ {longest} (the model's max_length) must hold, "
+                f"got {self.overlap} and {self.width}"
+            )
+
+    def __call__(
+        self, lines: Sequence[str], *, progress: Progress | None = None
+    ) -> list[LetterRepair]:
+        """What the draws make of each line, whatever its length; the lines do not matter to each
+        other.
+        """
+        windows = [cut_windows(line, self.width, self.overlap) if line else [] for line in lines]
+        votes = iter(self._votes([window for cut in windows for window in cut], progress))
+        return [
+            LetterRepair(line, _joined(line, [next(votes) for _ in cut]) if cut else ())
+            for line, cut in zip(lines, windows, strict=True)
+        ]
+
+    def _votes(self, windows: Sequence[Window], progress: Progress | None) -> list[_Votes]:
+        """The draws of all windows, many at a time, counted window by window."""
+        rows = [(window, number) for window in windows for number in range(self.draws)]
+        waiting: list[AlignedDraw] = []
+        counted: list[_Votes] = []
+        for first in range(0, len(rows), self.batch_size):
+            waiting += self._aligned(rows[first : first + self.batch_size])
+            while len(waiting) >= self.draws:
+                counted.append(_count(windows[len(counted)], waiting[: self.draws]))
+                del waiting[: self.draws]
+            if progress is not None:
+                progress(len(counted), len(windows))
+        return counted
+
+    def _aligned(self, rows: Sequence[tuple[Window, int]]) -> list[AlignedDraw]:
+        """One draw for each row, cut to the part of the window that is not filling."""
+        vocabulary, device = self.denoiser.vocabulary, self.denoiser.length.logits.device
+        x_t = Batch.from_lists(
+            (vocabulary.encode(window.text) for window, _ in rows), device=device
+        )
+        # By place in the line and number of the draw: the same alone and in any batch.
+        seeds = [
+            example_seeds(self.seed, f"repair at {window.start}", number, 1)
+            for window, number in rows
+        ]
+        drawn = draw_origins(
+            self.denoiser, x_t, self.strength, generator=RowSeeds(torch.cat(seeds).to(device))
+        )
+        found = []
+        sequences = zip(rows, drawn.x_0.to_lists(), drawn.origins.tolist(), strict=True)
+        for (window, _), tokens, origins in sequences:
+            text = str(vocabulary.decode(tokens))
+            whole = AlignedDraw.of(len(window.text), text, origins[: len(tokens)])
+            found.append(whole.part(window.offset, window.offset + window.end - window.start))
+        return found
+
+
+def _count(line_part: Window, draws: Sequence[AlignedDraw]) -> _Votes:
+    start = line_part.start
+    letters = line_part.text[line_part.offset :][: line_part.end - start]
+    ends = kept_spaces(letters, draws)
+    corrections = (
+        replace(each, start=each.start + start, end=each.end + start)
+        for each in vote(letters, draws, ends)
+    )
+    return _Votes(line_part, tuple(end + start for end in ends), tuple(corrections))
+
+
+def _joined(line: str, parts: Sequence[_Votes]) -> tuple[LetterCorrection, ...]:
+    """Follow the first window, and pass to the next where both agree that a word ends.
+
+    That is the agreed place that is nearest to the middle of what they share, where both see
+    enough around it. A word that fills all they share is left as it stands.
+    """
+    borders = [-1]
+    for left, right in pairwise(parts):
+        middle = (right.window.start + left.window.end) // 2
+        agreed = set(left.ends) & set(right.ends)
+        borders.append(min(agreed, key=lambda place: abs(place - middle), default=middle))
+    borders.append(len(line))
+    return tuple(
+        each
+        for part, (low, high) in zip(parts, pairwise(borders), strict=True)
+        for each in part.corrections
+        if low < each.start and each.end <= high
+    )
