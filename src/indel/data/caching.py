@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from indel.data.errors import DataUnavailable
+from indel.files import whole_file
 
 ENVIRONMENT_VARIABLE = "INDEL_CACHE"
 
@@ -22,20 +22,10 @@ def cache_folder(given: str | os.PathLike[str] | None = None) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write a file whole or not at all, also when two processes write it at once."""
-    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
+    """Write a file of the cache whole or not at all; an error says where else it could lie."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Not tempfile: the cache of a group must be readable by all that the umask allows.
-        with partial.open("xb") as file:
-            try:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-                partial.replace(path)
-            except BaseException:
-                partial.unlink()
-                raise
+        with whole_file(path) as file:
+            yield file
     except DataUnavailable:  # what was to be written could not be read
         raise
     except OSError as error:

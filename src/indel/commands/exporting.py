@@ -1,0 +1,84 @@
+"""`indel export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from indel.commands.opening import model_folder, run_config
+
+
+def export(
+    run: Annotated[Path, typer.Argument(help="The folder of a training run.")],
+    folder: Annotated[Path, typer.Argument(help="Where the model goes; must not exist.")],
+    title: Annotated[str | None, typer.Option(help="Of the model card.")] = None,
+    half: Annotated[bool, typer.Option(help="Weights of 16 bits.")] = True,
+    examples: Annotated[int, typer.Option(min=2, help="To measure the bound on.")] = 1024,
+    split: Annotated[str, typer.Option(help="valid or test.")] = "valid",
+    data: Annotated[
+        Path | None, typer.Option(help="Where the data lies, if it has moved since.")
+    ] = None,
+) -> None:
+    """Make a model to give away from a run: weights, config, card with a measured bound, curve."""
+    import copy
+    import json
+    import tempfile
+
+    from indel.data import SPLITS, open_data
+    from indel.files import write_output
+    from indel.likelihood import evaluate
+    from indel.model import Denoiser
+    from indel.model_cards import (
+        CONFIG,
+        CURVE,
+        Measured,
+        Origin,
+        draw_curve,
+        model_card,
+        public_config,
+    )
+    from indel.training import read_metrics
+
+    if split not in SPLITS:
+        raise ValueError(f"--split must be one of {', '.join(SPLITS)}, got {split!r}")
+    if folder.exists():
+        raise ValueError(f"{folder} is there already: name a new folder, or remove it first")
+    config = run_config(run)
+    if config is None:
+        raise ValueError(f"{run} is not the folder of a training run")
+    source = model_folder(run)
+    denoiser = Denoiser.from_pretrained(source)
+    if half:
+        # Measured as it is given away.
+        denoiser = copy.deepcopy(denoiser).half().float()
+    options = {**config.data.options, **({} if data is None else {"path": str(data)})}
+    stream = open_data(config.data.name, **options, seed=config.training.seed)
+    batches = [
+        stream.examples(start, min(64, examples - start), split).trimmed()
+        for start in range(0, examples, 64)
+    ]
+    limit = denoiser.config.max_length if config.training.limit_length else None
+    estimate = evaluate(denoiser, batches, seed=0, max_length=limit)
+    state = json.loads((source.parent / "state.json").read_text(encoding="utf-8"))
+    origin = Origin(config, state["step"], state["seconds"], read_metrics(run))
+    tokens = round(sum(int(batch.lengths.sum()) for batch in batches) / examples)
+    measured = Measured(
+        estimate,
+        f"indel evaluate {folder.name} --data {config.data.name} --split {split} "
+        f"--examples {examples}",
+        tokens,
+    )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # All or nothing: the folder gets its name when everything is in it.
+    with tempfile.TemporaryDirectory(dir=folder.parent) as work:
+        unfinished = Path(work) / folder.name
+        (copy.deepcopy(denoiser).half() if half else denoiser).save_pretrained(unfinished)
+        write_output(unfinished / CONFIG, public_config(config).encode())
+        draw_curve(origin, unfinished / CURVE)
+        card = model_card(title or folder.name, denoiser, origin, measured)
+        write_output(unfinished / "README.md", card.encode())
+        unfinished.rename(folder)
+    bits, error = estimate.bits_per_token
+    print(f"{folder}: {bits:.4f} ± {error:.4f} bits per token")
