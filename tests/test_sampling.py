@@ -440,6 +440,20 @@ def test_rows_that_start_later_wait() -> None:
     assert [each.times for each in stopped.trajectories] == [(1,), (2,)]
 
 
+def test_equal_rows_are_computed_once() -> None:
+    """Draws of one x_t are equal before the first step; the network sees each sequence once."""
+    denoiser = tiny_denoiser(SCHEDULE)
+    seen: list[list[list[int]]] = []
+    hook = denoiser.register_forward_pre_hook(lambda _, given: seen.append(given[0].to_lists()))
+    samples = denoise_from(
+        denoiser, Batch.from_lists([[0, 1], [], [0, 1], [0, 1]] * 5), 2, generator=generator()
+    )
+    hook.remove()
+    assert sorted(seen[0]) == [[], [0, 1]]
+    assert all(len(rows) == len({tuple(row) for row in rows}) for rows in seen)
+    assert len({tuple(row) for row in samples.x.to_lists()}) > 2
+
+
 def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     generate(tiny_denoiser(SCHEDULE), 1, generator=generator())
     silent = capsys.readouterr()

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.progress import track
 from torch import Tensor
 
-from indel.batch import Batch
+from indel.batch import PADDING, Batch
 from indel.length_limits import draw_start_within, draw_within, with_rows
-from indel.model.denoiser import Denoiser
+from indel.model.denoiser import Denoiser, DenoiserOutput
 from indel.model.reverse import EditWeights, ReverseStep
 from indel.process import Schedule, checks
 from indel.process.tables import JumpTables
@@ -240,9 +240,8 @@ class _Run:
         schedule = self.strides.schedule
         seen = x_t.without(schedule.ins)
         step = torch.full_like(seen.lengths, number)
-        output = self.denoiser(seen, torch.full_like(step, self.strides.times[number - 1]))
         output = sharpened(
-            output,
+            self._guess(seen, self.strides.times[number - 1]),
             seen,
             step,
             schedule.tables(seen.device),
@@ -251,6 +250,14 @@ class _Run:
             deletions=self.options.deletions,
         )
         return ReverseStep.of(schedule, output, seen, step, weights=self.weights)
+
+    def _guess(self, seen: Batch, t: int) -> DenoiserOutput:
+        """The network's output, computed once for equal rows: draws of one x_t start out equal."""
+        # At least one column: torch does not compare empty rows.
+        unique, which = torch.unique(seen.widened(1).tokens, dim=0, return_inverse=True)
+        different = Batch(unique, (unique != PADDING).sum(dim=1))
+        output = self.denoiser(different.trimmed(), torch.full_like(different.lengths, t))
+        return DenoiserOutput(*(part[which] for part in output))
 
 
 def _stream(generator: Randomness, t: int) -> Randomness:
