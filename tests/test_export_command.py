@@ -7,7 +7,9 @@ import torch
 from safetensors.torch import load_file
 
 from indel.cli import run
+from indel.data import Text8Sample
 from indel.model import Denoiser
+from indel.repairing.known_words import KnownWords
 from indel.training import load_config, read_metrics, train
 
 
@@ -32,7 +34,8 @@ def test_card_and_weights(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "given"
-    assert run(["export", str(trained), str(folder), "--examples", "4", "--title", "A name"]) == 0
+    options = ["--examples", "4", "--title", "A name", "--words", "30"]
+    assert run(["export", str(trained), str(folder), *options]) == 0
     said = capsys.readouterr().out.split()
     weights = load_file(folder / "model.safetensors")
     assert {weight.dtype for weight in weights.values()} == {torch.float16}
@@ -42,6 +45,11 @@ def test_card_and_weights(
     options = ["--option", "chunk_length=32", "--examples", "4"]
     assert run(["evaluate", str(folder), "--data", "text8-sample", *options]) == 0
     assert said[1] in capsys.readouterr().out.split()
+    words = KnownWords.read(folder)
+    assert words is not None
+    text = Text8Sample().text("train")
+    assert words.counts["the"] == text.split().count("the")
+    assert min(words.counts.values()) >= 30
     card = (folder / "README.md").read_text()
     assert "# A name" in card
     assert said[1] in card

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from indel.commands.opening import model_folder, run_config
+
+if TYPE_CHECKING:
+    from indel.tokens import Vocabulary
 
 
 def export(
@@ -17,6 +20,14 @@ def export(
     half: Annotated[bool, typer.Option(help="Weights of 16 bits.")] = True,
     examples: Annotated[int, typer.Option(min=2, help="To measure the bound on.")] = 1024,
     split: Annotated[str, typer.Option(help="valid or test.")] = "valid",
+    words: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Text: also give away the words that stand in the training part so often or more, "
+            "for repair; 0 for none.",
+        ),
+    ] = 20,
     data: Annotated[
         Path | None, typer.Option(help="Where the data lies, if it has moved since.")
     ] = None,
@@ -26,7 +37,7 @@ def export(
     import json
     import tempfile
 
-    from indel.data import SPLITS, open_data
+    from indel.data import SPLITS, ChunkStream, open_data
     from indel.files import write_output
     from indel.likelihood import evaluate
     from indel.model import Denoiser
@@ -39,6 +50,7 @@ def export(
         model_card,
         public_config,
     )
+    from indel.repairing.known_words import KnownWords
     from indel.training import read_metrics
 
     if split not in SPLITS:
@@ -79,6 +91,12 @@ def export(
         draw_curve(origin, unfinished / CURVE)
         card = model_card(title or folder.name, denoiser, origin, measured)
         write_output(unfinished / "README.md", card.encode())
+        if words and isinstance(stream, ChunkStream) and _spells_words(stream.vocabulary):
+            KnownWords.of(stream.text("train"), least=words).write(unfinished)
         unfinished.rename(folder)
     bits, error = estimate.bits_per_token
     print(f"{folder}: {bits:.4f} ± {error:.4f} bits per token")
+
+
+def _spells_words(vocabulary: Vocabulary) -> bool:
+    return " " in getattr(vocabulary, "characters", "")

@@ -17,7 +17,7 @@ from indel.batch import Batch
 from indel.data.errors import DataError
 from indel.data.streams import SPLITS, BatchStream, Split, at_least, example_seeds, whole_number
 from indel.randomness import RowSeeds
-from indel.tokens import Vocabulary
+from indel.tokens import CharacterVocabulary, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,17 @@ class ChunkStream(BatchStream):
         """The number of tokens in a split."""
         start, stop = self._spans[split]
         return stop - start
+
+    def text(self, split: Split) -> str:
+        """A whole split as text, for vocabularies of characters."""
+        if not isinstance(self.vocabulary, CharacterVocabulary):
+            raise ValueError(f"{type(self.vocabulary).__name__} does not spell characters")
+        start, stop = self._spans[split]
+        tokens = self._text.numbers[start:stop]
+        if self._token_of is not None:
+            tokens = self._token_of[tokens]
+        codes = np.array([ord(character) for character in self.vocabulary.characters], "<u4")
+        return codes[tokens].tobytes().decode("utf-32-le")
 
     def _examples(self, start: int, count: int, split: Split) -> Batch:
         length = self.max_length

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from indel.process.edits import INSERTED
@@ -73,11 +73,16 @@ def kept_spaces(letters: str, draws: Sequence[AlignedDraw]) -> list[int]:
     ]
 
 
-def vote(letters: str, draws: Sequence[AlignedDraw], ends: Sequence[int]) -> list[LetterCorrection]:
+def vote(
+    letters: str,
+    draws: Sequence[AlignedDraw],
+    ends: Sequence[int],
+    also: Callable[[str], bool] = lambda before: False,
+) -> list[LetterCorrection]:
     """Count how the draws write each stretch between spaces that most of them keep.
 
-    Only stretches that some draw changes are listed. A draw that leaves nothing of a stretch does
-    not count against it: words are mended, not dropped.
+    Only stretches that some draw changes are listed, and those that `also` asks for. A draw that
+    leaves nothing of a stretch does not count against it: words are mended, not dropped.
 
     >>> draws = [AlignedDraw.of(7, word, range(7)) for word in ("the cat", "the bat", "the cat")]
     >>> vote("tie cat", draws, ends=[3])[0].choices
@@ -88,7 +93,7 @@ def vote(letters: str, draws: Sequence[AlignedDraw], ends: Sequence[int]) -> lis
     for end in [*ends, len(letters)]:
         before = letters[start:end]
         votes = tuple(draw.written(start, end) or before for draw in draws)
-        if any(written != before for written in votes):
+        if any(written != before for written in votes) or (before and also(before)):
             # Equally frequent: the first in the alphabet, so that nothing depends on the order.
             counts = sorted(Counter(votes).items(), key=lambda item: (-item[1], item[0]))
             choices = tuple(Choice(text, count / len(votes)) for text, count in counts)

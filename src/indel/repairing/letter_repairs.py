@@ -14,6 +14,7 @@ from indel.model import Denoiser
 from indel.randomness import RowSeeds
 from indel.repairing.combining import AlignedDraw, LetterCorrection, kept_spaces, vote
 from indel.repairing.draws import draw_origins
+from indel.repairing.spelling import Spelling
 from indel.repairing.windows import Window, cut_windows
 
 Progress = Callable[[int, int], None]
@@ -52,6 +53,8 @@ class Mender:
     width: int = 118
     """Letters in a window: those of the sequences that the model was trained on."""
     overlap: int = 48
+    spelling: Spelling | None = None
+    """Counts words as well; None: the draws alone decide."""
 
     def __post_init__(self) -> None:
         last = self.denoiser.schedule.num_steps
@@ -88,7 +91,7 @@ class Mender:
         for first in range(0, len(rows), self.batch_size):
             waiting += self._aligned(rows[first : first + self.batch_size])
             while len(waiting) >= self.draws:
-                counted.append(_count(windows[len(counted)], waiting[: self.draws]))
+                counted.append(self._count(windows[len(counted)], waiting[: self.draws]))
                 del waiting[: self.draws]
             if progress is not None:
                 progress(len(counted), len(windows))
@@ -116,16 +119,16 @@ class Mender:
             found.append(whole.part(window.offset, window.offset + window.end - window.start))
         return found
 
-
-def _count(line_part: Window, draws: Sequence[AlignedDraw]) -> _Votes:
-    start = line_part.start
-    letters = line_part.text[line_part.offset :][: line_part.end - start]
-    ends = kept_spaces(letters, draws)
-    corrections = (
-        replace(each, start=each.start + start, end=each.end + start)
-        for each in vote(letters, draws, ends)
-    )
-    return _Votes(line_part, tuple(end + start for end in ends), tuple(corrections))
+    def _count(self, window: Window, draws: Sequence[AlignedDraw]) -> _Votes:
+        """The votes on one window, weighed by what is known of spelling."""
+        start, spelling = window.start, self.spelling
+        letters = window.text[window.offset :][: window.end - start]
+        ends = kept_spaces(letters, draws)
+        found = vote(letters, draws, ends, spelling.asks if spelling else lambda _: False)
+        if spelling:
+            found = [spelling(letters[each.start : each.end], each) for each in found]
+        moved = (replace(each, start=each.start + start, end=each.end + start) for each in found)
+        return _Votes(window, tuple(end + start for end in ends), tuple(moved))
 
 
 def _joined(line: str, parts: Sequence[_Votes]) -> tuple[LetterCorrection, ...]:
