@@ -37,15 +37,16 @@ def log_q(schedule: Schedule, x_0: str, x_t: str, t: int) -> float:
 
 
 def test_the_formula() -> None:
-    """p(w) ∝ (v(w) + ε) · (n(w) · q(typed | w))^γ, by hand for all words that can matter."""
-    model = spelling(smoothing=0.2, power=0.7, unknown=0.3, t=4)
+    """p(w) ∝ (v(w) + ε) · n(w) · q(typed | w), by hand for all words that can matter."""
+    model = spelling(smoothing=0.2, unknown=0.3, t=4)
     votes = ["thhe", "the", "the", "t he"]
     found = {c.text: c.probability for c in model("thhe", voted("thhe", votes)).choices}
     counts = {**WORDS.counts, "thhe": 0.3, "t he": 0.3 * 300 / sum(WORDS.counts.values())}
     share = {"thhe": 0.25, "the": 0.5, "t he": 0.25}
     weight = {
         word: (share.get(word, 0.0) + 0.2)
-        * (count * math.exp(log_q(model.schedule, word, "thhe", 4))) ** 0.7
+        * count
+        * math.exp(log_q(model.schedule, word, "thhe", 4))
         for word, count in counts.items()
     }
     total = sum(weight.values())
@@ -80,7 +81,7 @@ def test_words_are_written_and_read_again(tmp_path: Path) -> None:
 
 
 def test_an_unknown_word_is_looked_up_even_if_no_draw_changes_it() -> None:
-    settings = {"smoothing": 1.0, "power": 1.0, "unknown": 1e-3}
+    settings = {"smoothing": 1.0, "unknown": 1e-3}
     model = spelling(**settings)
     assert model.asks("teh")
     assert not model.asks("the")
@@ -95,7 +96,7 @@ def test_an_unknown_word_is_looked_up_even_if_no_draw_changes_it() -> None:
 
 
 def test_votes_decide_between_words_that_are_alike() -> None:
-    model = spelling(unknown=0.01)
+    model = spelling(smoothing=0.1)
     for winner, loser in (("cat", "chat"), ("chat", "cat")):
         found = model("caat", voted("caat", ["caat", "caat", winner, winner, winner]))
         assert found.choices[0].text == winner
@@ -105,9 +106,8 @@ def test_votes_decide_between_words_that_are_alike() -> None:
 
 def test_a_known_word_is_trusted() -> None:
     votes = ["he", "the", "the", "the"]
-    changed = {
-        choice.text: choice.probability for choice in spelling()("he", voted("he", votes)).choices
-    }
+    alike = spelling(trust=1.0)("he", voted("he", votes)).choices
+    changed = {choice.text: choice.probability for choice in alike}
     trusted = spelling(trust=30.0)("he", voted("he", votes)).choices
     assert trusted[0].text == "he"
     assert trusted[0].probability > changed["he"]

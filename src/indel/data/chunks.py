@@ -87,7 +87,8 @@ class ChunkStream(BatchStream):
         if self._token_of is not None:
             tokens = self._token_of[tokens]
         codes = np.array([ord(character) for character in self.vocabulary.characters], "<u4")
-        return codes[tokens].tobytes().decode("utf-32-le")
+        text: str = codes[tokens].tobytes().decode("utf-32-le")
+        return text
 
     def _examples(self, start: int, count: int, split: Split) -> Batch:
         length = self.max_length

@@ -74,6 +74,15 @@ class KnownWords:
         differing = (self._letters[close] != _letter_set(word)).sum(axis=1)
         return [self._words[place] for place in close[differing <= 2 * distance]]
 
+    def split(self, word: str) -> list[str]:
+        """The pairs of known words that are written as one.
+
+        >>> KnownWords({"a": 9, "lot": 3, "al": 1}).split("alot")
+        ['a lot']
+        """
+        cuts = ((word[:place], word[place:]) for place in range(1, len(word)))
+        return [f"{a} {b}" for a, b in cuts if a in self.counts and b in self.counts]
+
     @cached_property
     def _total(self) -> int:
         return max(1, sum(self.counts.values()))

@@ -18,7 +18,7 @@ _LEAST = 1e-3  # choices less likely than this are not worth a line
 
 @dataclass(frozen=True)
 class Spelling:
-    """p(w | typed) ∝ (v(w) + ε) · (n(w) · q(typed | w))^γ, over drawn and known words w.
+    """p(w | typed) ∝ (v(w) + ε) · n(w) · q(typed | w), over words w drawn or known, and pairs.
 
     v is the share of the draws that write w, n how often w stands in the training text, and q the
     forward process itself, in closed form: so any number of letters may be missing, wrong or too
@@ -32,14 +32,12 @@ class Spelling:
     schedule: Schedule
     t: int = 3
     """The noise that q assumes."""
-    smoothing: float = 0.1
-    """ε: what a word that no draw wrote counts."""
-    power: float = 0.5
-    """γ: how much is made of counts and q, which the draws know of too."""
-    unknown: float = 0.1
+    smoothing: float = 1.0
+    """ε: what a word counts that no draw wrote. The larger, the less the draws matter."""
+    unknown: float = 0.01
     """n of a word that is not known."""
-    trust: float = 3.0
-    """What a text counts more as it stands, if all its words are known."""
+    trust: float = 30.0
+    """How much more often than q says people type what they mean, if all words are known."""
     _found: dict[str, list[tuple[str, float]]] = field(default_factory=dict, compare=False)
 
     def asks(self, before: str) -> bool:
@@ -53,7 +51,7 @@ class Spelling:
         drawn = [text for text in votes if text not in evidence]
         evidence |= zip(drawn, self._evidence(before, drawn), strict=True)
         logs = {
-            text: math.log(votes.get(text, 0.0) + self.smoothing) + self.power * value
+            text: math.log(votes.get(text, 0.0) + self.smoothing) + value
             for text, value in evidence.items()
             if value > -math.inf
         }
@@ -70,7 +68,7 @@ class Spelling:
     def _known(self, before: str) -> list[tuple[str, float]]:
         """The word as it stands and known words near it, with their evidence."""
         if before not in self._found:
-            texts = [before, *self.words.near(before)]
+            texts = [before, *self.words.near(before), *self.words.split(before)]
             scored = zip(texts, self._evidence(before, texts), strict=True)
             ranked = sorted(scored, key=lambda item: -item[1])[:20]
             self._found[before] = ranked
