@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from indel.batch import Batch
     from indel.normalisation import normalise_text8
     from indel.randomness import RowSeeds
+    from indel.repairing.repairer import Repairer, repair
+    from indel.repairing.results import Repair
     from indel.tokens import (
         ByteVocabulary,
         CharacterVocabulary,
@@ -23,11 +25,14 @@ __all__ = [
     "ByteVocabulary",
     "CharacterVocabulary",
     "IntegerVocabulary",
+    "Repair",
+    "Repairer",
     "RowSeeds",
     "TokenizerVocabulary",
     "Vocabulary",
     "normalise_text8",
     "process",
+    "repair",
 ]
 
 _HOMES = {
@@ -35,10 +40,13 @@ _HOMES = {
     "ByteVocabulary": "tokens",
     "CharacterVocabulary": "tokens",
     "IntegerVocabulary": "tokens",
+    "Repair": "repairing.results",
+    "Repairer": "repairing.repairer",
     "RowSeeds": "randomness",
     "TokenizerVocabulary": "tokens",
     "Vocabulary": "tokens",
     "normalise_text8": "normalisation",
+    "repair": "repairing.repairer",
 }
 
 

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from indel.commands.opening import model_folder, run_config
+from indel.commands.opening import model_folder, run_folder
 
 if TYPE_CHECKING:
     from indel.tokens import Vocabulary
+    from indel.training import TrainingConfig
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="The folder of a training run.")],
+    run: Annotated[Path, typer.Argument(help="The folder of a training run or a checkpoint.")],
     folder: Annotated[Path, typer.Argument(help="Where the model goes; must not exist.")],
     title: Annotated[str | None, typer.Option(help="Of the model card.")] = None,
     half: Annotated[bool, typer.Option(help="Weights of 16 bits.")] = True,
@@ -27,7 +28,7 @@ def export(
             help="Text: also give away the words that stand in the training part so often or more, "
             "for repair; 0 for none.",
         ),
-    ] = 20,
+    ] = 10,
     data: Annotated[
         Path | None, typer.Option(help="Where the data lies, if it has moved since.")
     ] = None,
@@ -51,15 +52,16 @@ def export(
         public_config,
     )
     from indel.repairing.known_words import KnownWords
-    from indel.training import read_metrics
+    from indel.training import load_run_config, read_metrics
 
     if split not in SPLITS:
         raise ValueError(f"--split must be one of {', '.join(SPLITS)}, got {split!r}")
     if folder.exists():
         raise ValueError(f"{folder} is there already: name a new folder, or remove it first")
-    config = run_config(run)
-    if config is None:
+    home = run_folder(run)
+    if home is None:
         raise ValueError(f"{run} is not the folder of a training run")
+    config = load_run_config(home)
     source = model_folder(run)
     denoiser = Denoiser.from_pretrained(source)
     if half:
@@ -74,14 +76,10 @@ def export(
     limit = denoiser.config.max_length if config.training.limit_length else None
     estimate = evaluate(denoiser, batches, seed=0, max_length=limit)
     state = json.loads((source.parent / "state.json").read_text(encoding="utf-8"))
-    origin = Origin(config, state["step"], state["seconds"], read_metrics(run))
+    records = [record for record in read_metrics(home) if record["step"] <= state["step"]]
+    origin = Origin(config, state["step"], state["seconds"], records)
     tokens = round(sum(int(batch.lengths.sum()) for batch in batches) / examples)
-    measured = Measured(
-        estimate,
-        f"indel evaluate {folder.name} --data {config.data.name} --split {split} "
-        f"--examples {examples}",
-        tokens,
-    )
+    measured = Measured(estimate, _command(folder, config, split, examples), tokens)
     folder.parent.mkdir(parents=True, exist_ok=True)
     # All or nothing: the folder gets its name when everything is in it.
     with tempfile.TemporaryDirectory(dir=folder.parent) as work:
@@ -96,6 +94,18 @@ def export(
         unfinished.rename(folder)
     bits, error = estimate.bits_per_token
     print(f"{folder}: {bits:.4f} ± {error:.4f} bits per token")
+
+
+def _command(folder: Path, config: TrainingConfig, split: str, examples: int) -> str:
+    """What measures the same again, wherever the data lies."""
+    options = {**config.data.options, "seed": config.training.seed}
+    shown = {name: "…" if name == "path" else value for name, value in options.items()}
+    words = [f"indel evaluate {folder.name} --data {config.data.name}"]
+    words += [f"--option {name}={value}" for name, value in shown.items()]
+    words += [f"--split {split} --examples {examples}"]
+    # Of the model itself, unless it was trained without one.
+    words += [] if config.training.limit_length else ["--max-length 0"]
+    return " ".join(words)
 
 
 def _spells_words(vocabulary: Vocabulary) -> bool:

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from indel.bound_estimates import BoundEstimate
     from indel.tokens import Vocabulary
 
-Model = Annotated[Path, typer.Argument(help="The folder of a model, a run or a checkpoint.")]
+Model = Annotated[
+    Path,
+    typer.Argument(help="A bundled model, or the folder of a model, a run or a checkpoint."),
+]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="The same seed, the same output.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps …")]
 

@@ -33,7 +33,7 @@ def cut_windows(line: str, width: int, overlap: int) -> list[Window]:
     [(0, 100), (75, 175), (150, 250)]
     >>> window, = cut_windows("short", 20, 4)
     >>> window.text, window.text[window.offset:][:5]
-    ('country short and it', 'short')
+    ('ountry short and it ', 'short')
     """
     if len(line) <= width:
         left = (width - len(line)) // 2

@@ -1,0 +1,145 @@
+"""Repair measured on pairs of a noisy and a clean sentence, beside other ways to correct them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indel.repairing.halves import Half
+from indel.repairing.scoring import edit_distance, kept_words
+
+RESAMPLES = 10_000
+_AT_ONCE = 250  # resamples; the memory of one draw of indices is this times the sentences
+
+
+class Pair(NamedTuple):
+    """A sentence as it was typed, and as it should be."""
+
+    noisy: str
+    clean: str
+
+
+def read_pairs(
+    path: Path,
+    *,
+    half: Half | None = None,
+    min_length: int = 0,
+    max_length: int | None = None,
+    limit: int | None = None,
+) -> list[Pair]:
+    """The pairs of a file, a line each: noisy, a tab, clean.
+
+    Of the half that is asked for, those whose clean side has a length within the bounds; of these
+    the first `limit`.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} should be a text in UTF-8: {error}") from None
+    pairs = []
+    for number, line in enumerate(lines):
+        fields = line.rstrip("\r").split("\t")
+        if fields == [""]:
+            continue
+        if len(fields) != 2:
+            raise ValueError(
+                f"{path}, line {number + 1}: expected a noisy sentence, a tab and a clean one, "
+                f"got {len(fields)} fields in {line[:60]!r}"
+            )
+        if half is None or number % 2 == list(Half).index(half):
+            pairs.append(Pair(*fields))
+    longest = float("inf") if max_length is None else max_length
+    chosen = [pair for pair in pairs if min_length <= len(pair.clean) <= longest][:limit]
+    if not any(pair.clean for pair in chosen):
+        raise ValueError(f"{path}: none of the {len(pairs)} pairs is within the lengths asked for")
+    return chosen
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one way to correct makes of all pairs."""
+
+    pairs: Sequence[Pair]
+    outputs: Sequence[str]
+    seconds: float
+
+    @cached_property
+    def wrong(self) -> NDArray[np.int64]:
+        """Wrong characters of each output: its edit distance from the clean sentence."""
+        pairs = zip(self.pairs, self.outputs, strict=True)
+        return np.array([edit_distance(output, pair.clean) for pair, output in pairs])
+
+    @cached_property
+    def characters(self) -> NDArray[np.int64]:
+        """Characters of each clean sentence."""
+        return np.array([len(pair.clean) for pair in self.pairs])
+
+    @property
+    def error_rate(self) -> float:
+        """CER: wrong characters over clean characters, of all sentences together."""
+        return float(self.wrong.sum() / self.characters.sum())
+
+    @property
+    def exact(self) -> float:
+        """The share of sentences that are as they should be."""
+        return float((self.wrong == 0).mean())
+
+    @cached_property
+    def untouched(self) -> float:
+        """Of the words that were correct, aligned word by word, the share that is still there."""
+        correct = kept = 0
+        for pair, output in zip(self.pairs, self.outputs, strict=True):
+            words = pair.noisy.split()
+            right = kept_words(words, pair.clean.split())
+            correct += len(right)
+            kept += len(right & kept_words(words, output.split()))
+        return kept / correct if correct else 1.0
+
+    @property
+    def speed(self) -> float:
+        """Noisy characters a second; infinite where there was nothing to do."""
+        total = sum(len(pair.noisy) for pair in self.pairs)
+        return total / self.seconds if self.seconds else float("inf")
+
+
+class Difference(NamedTuple):
+    """Of two error rates, with a 95 % interval; below zero the first is better."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def measure(pairs: Sequence[Pair], correct: Callable[[Sequence[str]], list[str]]) -> Result:
+    """Correct all noisy sentences at once, and take the time."""
+    start = time.perf_counter()
+    outputs = correct([pair.noisy for pair in pairs])
+    return Result(pairs, outputs, time.perf_counter() - start)
+
+
+def as_typed(pairs: Sequence[Pair]) -> Result:
+    """Correct nothing."""
+    return Result(pairs, [pair.noisy for pair in pairs], 0.0)
+
+
+def difference(first: Result, second: Result, *, seed: int) -> Difference:
+    """How much more the first gets wrong than the second, by a paired bootstrap over sentences.
+
+    Sentences are drawn with replacement, each with what both made of it, 10,000 times.
+    """
+    extra, characters = first.wrong - second.wrong, first.characters
+    generator = np.random.default_rng(seed)
+    rates = []
+    for _ in range(RESAMPLES // _AT_ONCE):
+        drawn = generator.integers(len(extra), size=(_AT_ONCE, len(extra)))
+        # Empty clean sentences alone have no rate.
+        rates.append(extra[drawn].sum(1) / np.maximum(characters[drawn].sum(1), 1))
+    low, high = np.quantile(np.concatenate(rates), [0.025, 0.975])
+    return Difference(float(extra.sum() / characters.sum()), float(low), float(high))

@@ -1,0 +1,96 @@
+"""Repair as a function of a text, and as an object that repairs many texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from string import ascii_lowercase
+
+from indel.model import Denoiser
+from indel.pretrained import MODELS, pretrained_folder
+from indel.repairing import defaults
+from indel.repairing.known_words import KnownWords
+from indel.repairing.letter_repairs import Mender, Progress
+from indel.repairing.mending import mend
+from indel.repairing.results import Repair
+from indel.repairing.spelling import Spelling
+
+
+@dataclass(frozen=True)
+class Repairer:
+    """Mends texts with one model and one set of settings."""
+
+    model: Denoiser | str | Path = defaults.MODEL
+    """A denoiser, the name of a bundled one, or where `Denoiser.from_pretrained` finds one."""
+    strength: int = defaults.STRENGTH
+    """t, the time that a text is taken to be at: how noisy it is believed to be."""
+    draws: int = defaults.DRAWS
+    agreement: float = defaults.AGREEMENT
+    """A correction is made if at least this share of the draws agree on it."""
+    seed: int = 0
+    batch_size: int = defaults.BATCH_SIZE
+    words: KnownWords | None = None
+    """Words that help to judge spelling; None: those in the model's folder, if it has any."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.agreement <= 1:
+            raise ValueError(f"agreement must be above 0 and at most 1, got {self.agreement}")
+
+    @cached_property
+    def mender(self) -> Mender:
+        """What mends letters; the model is opened when it is first needed."""
+        if isinstance(self.model, Denoiser):
+            denoiser, words = self.model, self.words
+        else:
+            denoiser, found = _opened(str(self.model))
+            words = self.words or found
+        characters = getattr(denoiser.vocabulary, "characters", "")
+        if not set(characters) >= set(ascii_lowercase + " "):
+            raise ValueError(
+                "a model that repairs text must know a–z and the space, this one has "
+                f"{denoiser.vocabulary!r:.80}"
+            )
+        return Mender(
+            denoiser,
+            self.strength,
+            self.draws,
+            self.seed,
+            self.batch_size,
+            spelling=Spelling(words, denoiser.vocabulary, denoiser.schedule) if words else None,
+        )
+
+    def __call__(self, texts: Sequence[str], *, progress: Progress | None = None) -> list[Repair]:
+        """Repair each text; many at once take less time than one after the other.
+
+        `progress` is given how many windows of text are done, and of how many; what it raises ends
+        the work.
+        """
+        if isinstance(texts, str):
+            raise TypeError("expected a sequence of texts, got a single text")
+        return mend(texts, self.mender, agreement=self.agreement, progress=progress)
+
+
+def repair(
+    text: str,
+    *,
+    model: Denoiser | str | Path = defaults.MODEL,
+    strength: int = defaults.STRENGTH,
+    draws: int = defaults.DRAWS,
+    agreement: float = defaults.AGREEMENT,
+    seed: int = 0,
+) -> Repair:
+    """Mend a badly typed text: the best answer, its corrections, and what else it might be.
+
+    Several x_0 ~ p_θ(x_0 | x_t) are drawn, the text being x_t for t = `strength`. What at least the
+    share `agreement` of them agree on is changed, and nothing else.
+    """
+    return Repairer(model, strength, draws, agreement, seed)([text])[0]
+
+
+@lru_cache(maxsize=4)
+def _opened(model: str) -> tuple[Denoiser, KnownWords | None]:
+    folder = pretrained_folder(model) if model in MODELS else Path(model)
+    # First the model: what is no folder may be a repository on the Hub.
+    return Denoiser.from_pretrained(folder if folder.is_dir() else model), KnownWords.read(folder)
