@@ -5,10 +5,12 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DEVELOPED := $(VENV)/.developed
 
-.PHONY: demo test test-all lint types bench clean
+.PHONY: demo test test-all lint types bench screenshots figures clean
 
 demo: $(INSTALLED)
-	$(BIN)/indel corrupt "this sentence was typed very badly" --steps 10 --rate 0.6 --seed 7
+	$(BIN)/indel repair --compare "thisn sentsnetne wasstype vssry babdly"
+	$(BIN)/indel repair --diff "Thsi is teh Goverment, and it dose nto recieve tecnologies from www.example.org."
+	$(BIN)/indel sample text8 --count 3
 
 test: $(DEVELOPED)
 	$(BIN)/python -m pytest -m "not slow"
@@ -28,6 +30,16 @@ bench: $(DEVELOPED)
 	$(BIN)/python benchmarks/objective.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/edit_choices.py
+	$(BIN)/python benchmarks/page.py
+
+screenshots: $(DEVELOPED)
+	$(BIN)/python tests/web/screenshots.py
+
+figures: $(DEVELOPED)
+	$(BIN)/indel reproduce figure2 figure3 figure5 figure6 figure7 --scale tiny --out results
+	$(BIN)/indel reproduce figure1 figure4 --scale laptop --out results
+	mkdir -p docs/images
+	cp results/tiny/figure[23567].png results/laptop/figure[14].png docs/images/
 
 clean:
 	rm -rf $(VENV)

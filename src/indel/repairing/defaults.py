@@ -3,7 +3,7 @@
 MODEL = "text8"
 STRENGTH = 3
 """t, the time that a text is taken to be at: how noisy it is believed to be."""
-DRAWS = 16
-AGREEMENT = 0.5
-"""A correction is made if at least this share of the draws agree on it."""
+DRAWS = 8
+AGREEMENT = 0.6
+"""A correction is made if it is at least so likely."""
 BATCH_SIZE = 64

@@ -12,6 +12,7 @@ from indel.batch import Batch
 from indel.data.streams import example_seeds
 from indel.model import Denoiser
 from indel.randomness import RowSeeds
+from indel.repairing import defaults
 from indel.repairing.combining import AlignedDraw, LetterCorrection, kept_spaces, vote
 from indel.repairing.draws import draw_origins
 from indel.repairing.spelling import Spelling
@@ -45,11 +46,11 @@ class Mender:
     """Draws p_θ(x_0 | x_t = the text) several times and counts how each word is written."""
 
     denoiser: Denoiser
-    strength: int = 3
+    strength: int = defaults.STRENGTH
     """t, the time at which the text is taken to be: how noisy it is believed to be."""
-    draws: int = 16
+    draws: int = defaults.DRAWS
     seed: int = 0
-    batch_size: int = 64
+    batch_size: int = defaults.BATCH_SIZE
     width: int = 118
     """Letters in a window: those of the sequences that the model was trained on."""
     overlap: int = 48

@@ -98,7 +98,7 @@ class _Place:
 
     @cached_property
     def probability(self) -> float:
-        """The share of the draws that write the answer."""
+        """How likely the answer is."""
         written = {choice.text: choice.probability for choice in self.correction.choices}
         return written.get(self.answer, 0.0)
 

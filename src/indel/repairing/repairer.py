@@ -28,7 +28,8 @@ class Repairer:
     """t, the time that a text is taken to be at: how noisy it is believed to be."""
     draws: int = defaults.DRAWS
     agreement: float = defaults.AGREEMENT
-    """A correction is made if at least this share of the draws agree on it."""
+    """A correction is made if it is at least so likely; without known words, if that share of the
+    draws agree on it."""
     seed: int = 0
     batch_size: int = defaults.BATCH_SIZE
     words: KnownWords | None = None
@@ -83,8 +84,8 @@ def repair(
 ) -> Repair:
     """Mend a badly typed text: the best answer, its corrections, and what else it might be.
 
-    Several x_0 ~ p_θ(x_0 | x_t) are drawn, the text being x_t for t = `strength`. What at least the
-    share `agreement` of them agree on is changed, and nothing else.
+    Several x_0 ~ p_θ(x_0 | x_t) are drawn, the text being x_t for t = `strength`. Corrections that
+    are at least as likely as `agreement` are made, and nothing else changes.
     """
     return Repairer(model, strength, draws, agreement, seed)([text])[0]
 

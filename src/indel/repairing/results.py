@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Choice:
-    """One way to write a stretch of text, and the share of the draws that write it so."""
+    """One way to write a stretch of text, and how likely it is.
+
+    Without known words that is the share of the draws that write it so.
+    """
 
     text: str
     probability: float
@@ -15,7 +18,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Correction:
-    """A stretch original[start:end] of whole words and what the draws make of it."""
+    """A stretch original[start:end] of whole words and how it may be written."""
 
     start: int
     end: int
@@ -30,7 +33,7 @@ class Correction:
 
     @property
     def probability(self) -> float:
-        """How many of the draws agree on it."""
+        """How likely that is."""
         return self.choices[0].probability
 
 
@@ -45,9 +48,9 @@ class Repair:
     text: str
     """The best answer: the original with all corrections made."""
     corrections: tuple[Correction, ...]
-    """Those that enough draws agree on, by place."""
+    """Those that are likely enough, by place."""
     doubts: tuple[Correction, ...]
-    """Places that some draws change, but too few agree how: left as they stood."""
+    """Places that may be wrong, but no correction is likely enough: left as they stood."""
     alternatives: tuple[Choice, ...]
     """Whole texts, the likeliest first: the best answer with one place written otherwise."""
     draws: tuple[str, ...]

@@ -31,7 +31,8 @@ class Spelling:
     vocabulary: Vocabulary
     schedule: Schedule
     t: int = 3
-    """The noise that q assumes."""
+    """The noise that q assumes; at least 2, since what is inserted or deleted in step t itself
+    shows as a mark and not in the letters."""
     smoothing: float = 1.0
     """ε: what a word counts that no draw wrote. The larger, the less the draws matter."""
     unknown: float = 0.01
