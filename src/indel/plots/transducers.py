@@ -18,6 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch
 from matplotlib.path import Path
 
+from indel.plots import colours
 from indel.plots.arc_groups import ArcGroup, group_arcs
 from indel.plots.arc_labels import Describe, conditions, formula_lines, word_lines
 from indel.process.composition import compose
@@ -41,12 +42,11 @@ class Move(NamedTuple):
     dashes: Literal["-", "--"]
 
 
-# Colours with a contrast above 5:1 on white that differ in lightness for the colour-blind.
 MOVES = {
-    (False, True): Move("insert", "#00619c", "-"),
-    (True, False): Move("delete", "#b03a00", "-"),
-    (True, True): Move("replace", "#4b2a7b", "-"),
-    (False, False): Move("neither read nor write", "#4d4d4d", "--"),
+    (False, True): Move("insert", colours.INSERT, "-"),
+    (True, False): Move("delete", colours.DELETE, "-"),
+    (True, True): Move("replace", colours.REPLACE, "-"),
+    (False, False): Move("neither read nor write", colours.SILENT, "--"),
 }
 
 

@@ -1,0 +1,114 @@
+"""What is known of a finished run, as plain data: tables and the report are made from it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import Any
+
+from indel.data import ArithmeticData, BatchStream, Split
+from indel.data.streams import example_seeds
+from indel.experiments.files import read_json, write_json
+from indel.experiments.requests import RUNS, Request
+from indel.experiments.runs import LAST_SHARE, Run
+from indel.likelihood import evaluate
+from indel.model import Denoiser
+from indel.randomness import RowSeeds
+from indel.sampling import generate
+
+MEASURED = ("bound", "bits_per_token", "error_rate")
+"""What is kept of a validation; the error rate exists for arithmetic only."""
+
+
+@dataclass(frozen=True)
+class FinalMeasure:
+    """How the newest model of a run is measured once more, with standard errors."""
+
+    examples: int
+    split: Split
+    num_times: int | None = None
+    """How many t a sequence; None: all of them."""
+    samples: int = 0
+    """Sequences to generate for the error rate."""
+    batch_size: int = 64
+
+    def __call__(self, denoiser: Denoiser, data: BatchStream, limit: int | None) -> dict[str, Any]:
+        """The bound in nats and bits a token, and the error rate: means and standard errors."""
+        batches = (
+            data.examples(at, min(self.batch_size, self.examples - at), self.split).trimmed()
+            for at in range(0, self.examples, self.batch_size)
+        )
+        estimate = evaluate(
+            denoiser, batches, seed=1, max_length=limit, num_times=self.num_times, progress=False
+        )
+        found = {
+            "bound": list(estimate.nats_per_sequence),
+            "bits_per_token": list(estimate.bits_per_token),
+        }
+        if isinstance(data, ArithmeticData) and self.samples:
+            seeds = example_seeds(data.seed, "final samples", 0, self.samples)
+            errors = data.error_rates(generate(denoiser, self.samples, generator=RowSeeds(seeds)).x)
+            spread = float(errors.double().std()) / self.samples**0.5
+            found["error_rate"] = [float(errors.double().mean()), spread]
+        return found
+
+
+def run_record(request: Request, run: Run, measure: FinalMeasure) -> dict[str, Any]:
+    """What a run has come to; measured once and kept beside the runs."""
+    path = request.folder / RUNS / f"{run.name}.json"
+    asked = {"steps": run.steps_done, "measure": asdict(measure)}
+    if path.is_file() and (known := read_json(path)).get("asked") == asked:
+        return {name: value for name, value in known.items() if name != "asked"}
+    request.say(f"measuring {run.name}")
+    denoiser, data = run.model(), run.config.open_data()
+    if denoiser.vocabulary != data.vocabulary:
+        raise ValueError(
+            f"the model at {run.folder} has another vocabulary than {run.config.data.name}: it "
+            "cannot serve here"
+        )
+    limit = denoiser.config.max_length if run.config.training.limit_length else None
+    record = {
+        "rate": run.rate,
+        "seed": run.seed,
+        "parameters": sum(each.numel() for each in denoiser.parameters()),
+        "num_steps": denoiser.schedule.num_steps,
+        **_training(run),
+        "final": measure(denoiser, data, limit),
+    }
+    write_json(path, {"asked": asked, **record})
+    return record
+
+
+def _training(run: Run) -> dict[str, Any]:
+    """Steps, examples, time, learning curve and the mean over the last tenth, as far as known."""
+    config = run.training()
+    if config is None:
+        return {"foreign": run.foreign}
+    size, done = config.training.batch_size, run.steps_done
+    validations = run.metrics("validation")
+    late = [each for each in validations if each["step"] > (1 - LAST_SHARE) * done]
+    return {
+        "foreign": run.foreign,
+        "steps": done,
+        "batch_size": size,
+        "examples": done * size,
+        "learning_rate": config.optimiser.learning_rate,
+        "schedule": config.optimiser.schedule,
+        "seconds": max((each["seconds"] for each in run.metrics("train")), default=None),
+        "curve": [{"examples": each["step"] * size, **_kept(each)} for each in validations],
+        "late": _means([_kept(each) for each in late]),
+        "late_validations": len(late),
+        "validation_examples": config.validation.examples,
+        "validation_samples": config.validation.samples,
+    }
+
+
+def _kept(validation: dict[str, Any]) -> dict[str, float]:
+    return {name: validation[name] for name in MEASURED if validation.get(name) is not None}
+
+
+def _means(validations: Sequence[dict[str, float]]) -> dict[str, float]:
+    if not validations:
+        return {}
+    return {name: fmean(each[name] for each in validations) for name in validations[0]}

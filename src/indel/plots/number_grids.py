@@ -1,0 +1,137 @@
+"""How a sequence of numbers comes to be: a row of coloured squares for each step."""
+
+from __future__ import annotations
+
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, Rectangle
+
+from indel.plots import colours
+from indel.plots.layouts import upright_rows
+from indel.process.edits import INSERTED
+from indel.tokens import Vocabulary
+from indel.trajectories import Trajectory
+
+COLOURS_OF = 100
+DIGITS_OF = 10
+# In inches; a square shrinks where a sequence would be wider than the page.
+PAGE = 10.0
+LARGEST = 0.34
+MARGIN = 0.75
+NOTES = 0.95
+_SIDE = 0.9
+_ROW = 1.75
+
+
+def figure1(trajectory: Trajectory, vocabulary: Vocabulary) -> Figure:
+    """x_T at the bottom to x_0 at the top: colour x mod 100, digit x mod 10, marks D and I.
+
+    Lines join what is one token in two neighbouring steps.
+
+    Paper: Fig. 1
+    """
+    links = [
+        [(child, parent) for child, parent in enumerate(parents) if parent != INSERTED]
+        for parents in trajectory.parents
+    ]
+    rows = upright_rows([len(state) for state in trajectory.states], links)
+    width = max((row[-1] for row in rows if row), default=0.0) + 1
+    unit = min(LARGEST, (PAGE - 2 * MARGIN) / width)
+    height = _ROW * unit * (len(rows) - 1) + unit
+    size = (max(width * unit + 2 * MARGIN, 6.5), height + NOTES + 0.3)
+    figure = Figure(figsize=size, facecolor="white")
+    axis = figure.add_axes((0.0, NOTES / size[1], 1.0, (height + 0.1) / size[1]))
+    axis.set_axis_off()
+    spare = (size[0] / unit - width) / 2
+    axis.set_xlim(-spare - 0.5, width + spare - 0.5)
+    axis.set_ylim(-0.5, (height + 0.1) / unit - 0.5)
+    for number, pairs in enumerate(links):
+        for child, parent in pairs:
+            axis.plot(
+                [rows[number][child], rows[number + 1][parent]],
+                [_ROW * number + _SIDE / 2, _ROW * (number + 1) - _SIDE / 2],
+                color=colours.FAINT,
+                linewidth=max(0.5, 3.2 * unit),
+                solid_capstyle="butt",
+                zorder=1,
+            )
+    for number, (time, state) in enumerate(zip(trajectory.times, trajectory.states, strict=True)):
+        y = _ROW * number
+        label = min(x for row in rows for x in row[:1]) - 0.8
+        axis.text(label, y, f"$x_{{{time}}}$", ha="right", va="center", fontsize=10)
+        for x, token in zip(rows[number], state, strict=True):
+            _draw_token(axis, x, y, token, vocabulary, 72 * unit * 0.55)
+    _directions(axis, width + 0.4, _ROW * (len(rows) - 1))
+    _notes(figure)
+    return figure
+
+
+def _draw_token(
+    axis: Axes, x: float, y: float, token: int, vocabulary: Vocabulary, size: float
+) -> None:
+    markers = {vocabulary.ins: ("I", colours.INSERT), vocabulary.del_: ("D", colours.DELETE)}
+    if token in markers:
+        letter, ink = markers[token]
+        face, edge = to_rgb("white"), ink
+    else:
+        letter = str(token % DIGITS_OF)
+        face, edge = to_rgb(colormaps["viridis"](token % COLOURS_OF / COLOURS_OF)), "none"
+        ink = "white" if _luminance(face) < 0.4 else "black"
+    corner = (x - _SIDE / 2, y - _SIDE / 2)
+    axis.add_patch(
+        Rectangle(corner, _SIDE, _SIDE, facecolor=face, edgecolor=edge, linewidth=0.8, zorder=2)
+    )
+    weight = "bold" if letter in "DI" else "normal"
+    axis.text(
+        x, y, letter, color=ink, ha="center", va="center_baseline", fontsize=size, weight=weight
+    )
+
+
+def _luminance(colour: tuple[float, float, float]) -> float:
+    return 0.2126 * colour[0] + 0.7152 * colour[1] + 0.0722 * colour[2]
+
+
+def _directions(axis: Axes, x: float, top: float) -> None:
+    """Which way noise and model go."""
+    for shift, start, end, text in (
+        (0.3, top, 0.0, r"noise  $q(x_t\,|\,x_{t-1})$"),
+        (1.9, 0.0, top, r"model  $p_\theta(x_{t-1}\,|\,x_t)$"),
+    ):
+        axis.add_patch(
+            FancyArrowPatch(
+                (x + shift, start),
+                (x + shift, end),
+                arrowstyle="-|>",
+                mutation_scale=9,
+                shrinkA=0,
+                shrinkB=0,
+                color=colours.SILENT,
+                clip_on=False,
+            )
+        )
+        axis.text(
+            x + shift + 0.45, top / 2, text, rotation=90, va="center", ha="center", fontsize=8
+        )
+
+
+def _notes(figure: Figure) -> None:
+    """What colours and letters mean."""
+    width, height = figure.get_size_inches()
+    bar = figure.add_axes((0.6 / width, 0.5 / height, 2.0 / width, 0.12 / height))
+    scale = ScalarMappable(Normalize(0, COLOURS_OF), colormaps["viridis"])
+    figure.colorbar(scale, cax=bar, orientation="horizontal", ticks=[0, 50, 100])
+    bar.tick_params(labelsize=8)
+    figure.text(0.6 / width, 0.68 / height, f"colour: $x$ mod {COLOURS_OF}", fontsize=8)
+    for line, (letter, colour, text) in enumerate(
+        (
+            ("7", "black", f"digit: $x$ mod {DIGITS_OF}"),
+            ("D", colours.DELETE, "deleted by the noise here: the model has put in a token"),
+            ("I", colours.INSERT, "inserted by the noise here: the model takes it out"),
+        )
+    ):
+        y = (0.68 - 0.22 * line) / height
+        figure.text(2.95 / width, y, letter, color=colour, fontsize=8, weight="bold")
+        figure.text(3.15 / width, y, text, fontsize=8)
