@@ -191,7 +191,8 @@ class TrainingSection:
     """Micro-batches that a process cuts its part of a batch into, to save memory."""
     seed: int = 0
     times: TimeChoice = "uniform"
-    """How often each t is trained: alike, by the size of its term, or small t more (and weighted so)."""
+    """How often each t is trained: alike, by the size of its term, or small t more, which then also
+    counts more."""
     limit_length: bool = True
     """Whether x_t longer than model.max_length are drawn again."""
     sort_by_length: bool = False
