@@ -13,7 +13,16 @@ from typing import Annotated, Any
 import typer
 
 from indel import __version__
-from indel.commands import corruption, models, training
+from indel.commands import (
+    corruption,
+    exporting,
+    models,
+    repair_benchmark,
+    repairing,
+    reproducing,
+    serving,
+    training,
+)
 
 BAD_INPUT = 2
 
@@ -30,7 +39,18 @@ def start(
         raise typer.Exit()
 
 
-for command in (corruption.corrupt, training.train, models.sample, models.evaluate, training.info):
+for command in (
+    repairing.repair,
+    repair_benchmark.evaluate_repair,
+    corruption.corrupt,
+    training.train,
+    models.sample,
+    models.evaluate,
+    training.info,
+    exporting.export,
+    reproducing.reproduce,
+    serving.serve,
+):
     app.command()(command)
 
 

@@ -63,8 +63,7 @@ def repair(
     agreement: Annotated[
         float | None,
         typer.Option(
-            help="Make corrections that this share of the draws agree on "
-            f"(default: {defaults.AGREEMENT:g}).",
+            help=f"Make corrections that are at least so likely (default: {defaults.AGREEMENT:g}).",
         ),
     ] = None,
     words: Words = True,

@@ -1,0 +1,39 @@
+"""`indel serve`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from indel.web.models import Models
+
+Model = Annotated[str, typer.Option(help="A bundled model, or the folder of a model or a run.")]
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines in.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes a free one.")] = 7860,
+    text8: Model = "text8",
+    in_place: Model = "in-place",
+    arithmetic: Model = "arithmetic",
+) -> None:
+    """Serve the page: repair, watch, process and likelihood in a browser."""
+    try:
+        from indel.web.serving import serve as serve_page
+    except ImportError as error:
+        raise ValueError(f'the page needs {error.name}: pip install "indel[web]"') from error
+    serve_page(open_models(text8, in_place, arithmetic), host=host, port=port)
+
+
+def open_models(text8: str, in_place: str, arithmetic: str) -> Models:
+    """The models of the page, with the words that lie beside the first."""
+    from indel.commands.opening import model_folder, open_model
+    from indel.repairing.known_words import KnownWords
+    from indel.web.models import Models
+
+    words = KnownWords.read(model_folder(text8))
+    return Models(open_model(text8), open_model(in_place), open_model(arithmetic), words)

@@ -1,0 +1,1 @@
+"""The page: repair, watch, process and likelihood in a browser, on Gradio."""

@@ -1,0 +1,33 @@
+"""The page as a whole: four tabs, one queue."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from indel.web.likelihood_tab import LikelihoodTab
+from indel.web.limits import LIMITS
+from indel.web.models import Models
+from indel.web.process_tab import ProcessTab
+from indel.web.repair_tab import RepairTab
+from indel.web.watch_tab import WatchTab
+
+HEAD = """# indel
+Diffusion over sequences that can insert, delete and replace tokens: mend a badly typed text, or \
+watch a model make one out of noise."""
+
+
+def build_app(models: Models, *, waiting: int = LIMITS.waiting) -> gr.Blocks:
+    """The page and its API for the models given; so many requests may wait."""
+    page = gr.Blocks(title="indel", analytics_enabled=False)
+    with page:
+        gr.Markdown(HEAD)
+        with gr.Tab("Repair"):
+            RepairTab(models).build()
+        with gr.Tab("Watch"):
+            WatchTab(models).build()
+        with gr.Tab("Process"):
+            ProcessTab().build()
+        with gr.Tab("Likelihood"):
+            LikelihoodTab(models).build()
+    page.queue(max_size=waiting, api_open=False)
+    return page

@@ -1,0 +1,36 @@
+"""The models that the page works with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from string import ascii_lowercase
+
+from indel.model import Denoiser
+from indel.repairing.known_words import KnownWords
+from indel.tokens import CharacterVocabulary, IntegerVocabulary
+
+
+@dataclass(frozen=True)
+class Models:
+    """Two models of text to compare, and one of sequences of numbers; ready to be used."""
+
+    text8: Denoiser
+    in_place: Denoiser
+    arithmetic: Denoiser
+    words: KnownWords | None = None
+    """Words that help to judge spelling."""
+
+    def __post_init__(self) -> None:
+        for name in ("text8", "in_place"):
+            vocabulary = getattr(self, name).vocabulary
+            if not isinstance(vocabulary, CharacterVocabulary) or not set(
+                vocabulary.characters
+            ) >= set(ascii_lowercase + " "):
+                raise ValueError(
+                    f"the model {name} must know a–z and the space, got {vocabulary!r:.80}"
+                )
+        if not isinstance(self.arithmetic.vocabulary, IntegerVocabulary):
+            raise ValueError(
+                "the model arithmetic must be one of integers, "
+                f"got {self.arithmetic.vocabulary!r:.80}"
+            )

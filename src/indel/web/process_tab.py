@@ -1,0 +1,149 @@
+"""Process: how noise takes a sentence apart, the schedule of the noise, and the edits summed up."""
+
+from __future__ import annotations
+
+import io
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+import torch
+
+from indel.batch import Batch
+from indel.plots.noise_curves import figure7
+from indel.process import Edits, Schedule, corrupt_chain, summarise
+from indel.rendering import edit_columns, step_name
+from indel.tokens import CharacterVocabulary
+from indel.trajectories import Trajectory
+from indel.web import html, limits
+from indel.web.events import Controls, publish
+from indel.web.grids import Grid, letter_look
+from indel.web.jobs import Report
+from indel.web.limits import LIMITS, SEEDS
+from indel.web.players import downloads, player
+from indel.web.summaries import counted, summary_svg
+
+EXAMPLE = "this sentence was typed very badly"
+VOCABULARY = CharacterVocabulary.text8()
+# The library that draws is not made for several threads.
+_DRAWING = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A forward chain of one sentence and the edits until one of its steps."""
+
+    schedule: Schedule
+    states: list[Batch]
+    at: int
+    edits: Edits
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The same with tokens that can be followed; backwards, as all trajectories."""
+        states = [state.to_lists()[0] for state in reversed(self.states)]
+        return Trajectory.of(range(len(states) - 1, -1, -1), states, vocab_size=VOCABULARY.size)
+
+
+class ProcessTab:
+    """What the tab does, and how it looks."""
+
+    def process(
+        self, text: str, rate: float = 0.6, steps: int = 10, at: int = 5, seed: int = 0
+    ) -> dict[str, Any]:
+        """A chain x_0, …, x_T of the forward process, its schedule, and the edits until step `at`.
+
+        `source` has for each token of x_at its place in x_0, or −1 if it was inserted; `deletions`
+        has how many tokens were lost before each token of x_at and before the end.
+        """
+        chain = _draw(text, rate, steps, at, seed)
+        levels = chain.schedule.describe()
+        return {
+            "tokens": [
+                [VOCABULARY.symbol(token) for token in state.to_lists()[0]]
+                for state in chain.states
+            ],
+            "source": chain.edits.source[0].tolist(),
+            "deletions": chain.edits.deletions[0].tolist(),
+            "insert": [level.insert for level in levels],
+            "delete": [level.delete for level in levels],
+            "unchanged": [level.unchanged for level in levels],
+        }
+
+    def build(self) -> None:
+        """The contents of the tab."""
+        text = gr.Textbox(
+            EXAMPLE,
+            label=f"Sentence, up to {LIMITS.sequence_letters} letters a–z",
+            lines=1,
+            elem_id="process-text",
+        )
+        with gr.Row():
+            rate = gr.Slider(0, 1, 0.6, step=0.05, label="Rate", info="0 is the in-place process.")
+            steps = gr.Slider(2, LIMITS.steps, 10, step=1, label="T", info="The number of steps.")
+            at = gr.Slider(
+                0, 10, 5, step=1, label="t", info="The edits are summed up until this step."
+            )
+        steps.change(
+            lambda last, chosen: gr.Slider(maximum=last, value=min(last, chosen)),
+            [steps, at],
+            at,
+            queue=False,
+            api_visibility="private",
+            show_progress="hidden",
+        )
+        with gr.Accordion("Settings", open=False):
+            seed = gr.Number(0, label="Seed", precision=0, minimum=0, maximum=SEEDS)
+        controls = Controls.make()
+        shown = gr.HTML(elem_id="process-player")
+        files = gr.HTML()
+        pictures = gr.HTML(elem_id="process-pictures")
+        controls.connect(
+            self._work,
+            inputs=[text, rate, steps, at, seed],
+            outputs=[shown, files, pictures],
+            also=[text],
+        )
+        publish(self.process)
+
+    def _work(
+        self, report: Report, text: object, rate: object, steps: object, at: object, seed: object
+    ) -> tuple[str, str, str]:
+        chain = _draw(text, rate, steps, at, seed)
+        report(1, 3)
+        grid = Grid.forwards(chain.trajectory, letter_look(VOCABULARY))
+        files = downloads(grid, "forward process")
+        report(2, 3)
+        x_t = chain.states[chain.at]
+        name = f"The edits from {step_name(0)} to {step_name(chain.at)}"
+        columns = edit_columns(chain.states[0], x_t, chain.edits, VOCABULARY)
+        pictures = _sheet(name, summary_svg(columns, t=chain.at) + html.note(counted(columns)))
+        pictures += _sheet("The noise schedule", _schedule_svg(chain.schedule))
+        return player(grid, "The forward process, step by step"), files, pictures
+
+
+def _draw(text: object, rate: object, steps: object, at: object, seed: object) -> Chain:
+    letters = limits.letters("the sentence", text, LIMITS.sequence_letters)
+    last = limits.whole("T", steps, 2, LIMITS.steps)
+    schedule = Schedule.paper(VOCABULARY.size, last, limits.share("the rate", rate))
+    chosen = limits.whole("t", at, 0, last)
+    generator = torch.Generator().manual_seed(limits.whole("seed", seed, 0, SEEDS))
+    x_0 = Batch.from_lists([VOCABULARY.encode(letters)])
+    states = corrupt_chain(schedule, x_0, generator=generator)
+    return Chain(schedule, states, chosen, summarise(states[: chosen + 1], VOCABULARY.size))
+
+
+def _schedule_svg(schedule: Schedule) -> str:
+    file = io.StringIO()
+    with _DRAWING:
+        figure7(schedule).savefig(file, format="svg")
+    # A page has one declaration of its own already.
+    return file.getvalue()[file.getvalue().index("<svg") :]
+
+
+def _sheet(name: str, drawing: str) -> str:
+    return (
+        f'<section class="paper"><h3>{name}</h3><div class="scrolled" tabindex="0" '
+        f'role="group" aria-label="{name}">{drawing}</div></section>'
+    )

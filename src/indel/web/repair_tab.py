@@ -1,0 +1,146 @@
+"""Repair: badly typed text in, mended text out, with what the draws say about each edit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import gradio as gr
+
+from indel.model import Denoiser
+from indel.repairing import defaults
+from indel.repairing.repairer import Repairer
+from indel.repairing.results import Repair
+from indel.web import html, limits
+from indel.web.events import Controls, publish
+from indel.web.jobs import Report, unwatched
+from indel.web.limits import LIMITS, SEEDS
+from indel.web.models import Models
+
+EXAMPLE = "thisn sentsnetne wasstype vssry babdly"
+SHOWN_ALTERNATIVES = 3
+# Small, so that a run is soon at a point where it can be stopped.
+BATCH_SIZE = 8
+
+
+@dataclass(frozen=True)
+class RepairTab:
+    """What the tab does, and how it looks."""
+
+    models: Models
+
+    def repair(
+        self,
+        text: str,
+        strength: int = defaults.STRENGTH,
+        draws: int = defaults.DRAWS,
+        in_place: bool = False,
+        seed: int = 0,
+    ) -> dict[str, Any]:
+        """Mend a text: the best answer, its corrections, doubts and alternatives."""
+        in_place = limits.flag("in_place", in_place)
+        model = self.models.in_place if in_place else self.models.text8
+        return asdict(self._repair(unwatched, model, text, strength, draws, seed))
+
+    def build(self) -> None:
+        """The contents of the tab."""
+        text = gr.Textbox(
+            EXAMPLE,
+            label=f"Text, up to {LIMITS.repair_letters:,} characters",
+            lines=4,
+            elem_id="repair-text",
+        )
+        with gr.Accordion("Settings", open=False):
+            last = min(
+                self.models.text8.schedule.num_steps, self.models.in_place.schedule.num_steps
+            )
+            strength = gr.Slider(
+                1,
+                last,
+                defaults.STRENGTH,
+                step=1,
+                label="Strength",
+                info="The step that the text is taken to be at: the higher, the more is changed.",
+            )
+            draws = gr.Slider(
+                1,
+                LIMITS.repair_draws,
+                defaults.DRAWS,
+                step=1,
+                label="Draws",
+                info="So many repairs are drawn, each a vote on how to write each word.",
+            )
+            compare = gr.Checkbox(True, label="Show the in-place model beside it")
+            seed = gr.Number(0, label="Seed", precision=0, minimum=0, maximum=SEEDS)
+        controls = Controls.make()
+        answer = gr.HTML(elem_id="repair-answer")
+        plain = gr.Textbox(
+            label="Mended text",
+            lines=3,
+            interactive=False,
+            buttons=["copy"],
+            elem_id="repair-plain",
+        )
+        controls.connect(
+            self._work, inputs=[text, strength, draws, compare, seed], outputs=[answer, plain]
+        )
+        publish(self.repair)
+
+    def _work(
+        self,
+        report: Report,
+        text: object,
+        strength: object,
+        draws: object,
+        compare: bool,
+        seed: object,
+    ) -> tuple[str, str]:
+        best = self._repair(report, self.models.text8, text, strength, draws, seed)
+        sheets = [_sheet("Insert and delete", best)]
+        if compare:
+            other = self._repair(report, self.models.in_place, text, strength, draws, seed)
+            sheets.append(_sheet("In place: letters can only be replaced", other))
+        return f'<div class="sheets">{"".join(sheets)}</div>', best.text
+
+    def _repair(
+        self,
+        report: Report,
+        model: Denoiser,
+        text: object,
+        strength: object,
+        draws: object,
+        seed: object,
+    ) -> Repair:
+        checked = limits.text("the text", text, LIMITS.repair_letters)
+        if not checked.strip():
+            raise ValueError("the text is empty; type or paste some words")
+        repairer = Repairer(
+            model,
+            strength=limits.whole("strength", strength, 1, model.schedule.num_steps),
+            draws=limits.whole("draws", draws, 1, LIMITS.repair_draws),
+            seed=limits.whole("seed", seed, 0, SEEDS),
+            batch_size=BATCH_SIZE,
+            words=self.models.words,
+        )
+        # A text that is shorter than a window is filled up.
+        work = max(len(checked), LIMITS.sequence_letters) * repairer.draws * repairer.strength
+        if work > LIMITS.repair_work:
+            raise ValueError(
+                f"letters × draws × strength is {work:,} and may be {LIMITS.repair_work:,}: "
+                "shorten the text, or lower draws or strength"
+            )
+        report(0, 0)
+        return repairer([checked], progress=report)[0]
+
+
+def _sheet(name: str, repair: Repair) -> str:
+    others = [
+        (html.shown(choice.text), html.shown(html.percent(choice.probability)))
+        for choice in repair.alternatives[:SHOWN_ALTERNATIVES]
+    ]
+    changes = f"corrections: {len(repair.corrections)}, doubts: {len(repair.doubts)}"
+    more = f"<h3>Or else</h3>{html.items(others)}" if others else ""
+    return (
+        f'<section class="paper"><h3>{name}</h3>{html.repaired(repair)}'
+        f"{html.note(changes)}{more}</section>"
+    )

@@ -1,0 +1,55 @@
+"""The pictures of docs/page.md, taken of the real page.
+
+python tests/web/screenshots.py    with the bundled models
+python tests/web/screenshots.py TEXT8 IN_PLACE ARITHMETIC    with models of your own
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from browsers import CHROMIUM, DESKTOP, MISSING, PHONE, Visit, browser  # noqa: E402
+from indel.commands.serving import open_models  # noqa: E402
+from indel.pretrained import MODELS  # noqa: E402
+from indel.web.serving import running  # noqa: E402
+
+IMAGES = ROOT / "docs/images"
+STEPS_SHOWN = 8
+
+
+def main(names: list[str]) -> None:
+    """Run each tab and take its picture, on a desk and on a phone."""
+    if not CHROMIUM.exists():
+        sys.exit(MISSING)
+    IMAGES.mkdir(exist_ok=True)
+    models = open_models(*(names or MODELS))
+    with running(models, port=0) as address, browser() as chromium:
+        for size, device in ((DESKTOP, "desktop"), (PHONE, "phone")):
+            seen = Visit(chromium, address, size)
+            for tab in ("Repair", "Watch", "Process", "Likelihood"):
+                seen.open_tab(tab)
+                seen.run()
+                _point(seen, tab)
+                path = IMAGES / f"page-{tab.lower()}-{device}.png"
+                seen.page.screenshot(path=path, full_page=True)
+                print(path.relative_to(ROOT))
+            seen.close()
+
+
+def _point(seen: Visit, tab: str) -> None:
+    """Show what a visitor would look at: the reasons of an edit, or the middle of a trajectory."""
+    edits = seen.page.locator(".place:visible")
+    if tab == "Repair" and edits.count():
+        edits.first.focus()
+    for player in seen.page.locator("indel-player:visible").all():
+        for _ in range(STEPS_SHOWN):
+            player.press("ArrowRight")
+        player.evaluate("element => element.blur()")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
