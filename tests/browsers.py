@@ -12,7 +12,7 @@ CHROMIUM = Path("/usr/bin/chromium")
 MISSING = f"there is no {CHROMIUM}: apt-get install chromium"
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
-PATIENCE = 300_000
+PATIENCE = 90_000
 """Milliseconds."""
 _FLAGS = (
     "--no-sandbox",

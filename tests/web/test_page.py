@@ -178,6 +178,7 @@ def long_run(visit: Open) -> Visit:
     return seen
 
 
+@pytest.mark.slow
 def test_cancelling_or_leaving_ends_the_work(visit: Open, server: Server) -> None:
     seen = long_run(visit)
     at_rest(server)
