@@ -9,7 +9,7 @@ DEVELOPED := $(VENV)/.developed
 
 demo: $(INSTALLED)
 	$(BIN)/indel repair --compare "thisn sentsnetne wasstype vssry babdly"
-	$(BIN)/indel repair --diff "Thsi is teh Goverment, and it dose nto recieve tecnologies from www.example.org."
+	$(BIN)/indel repair --diff "The Goverment says tecnologies from www.example.org are importent, becouse peple like them for 3 resons."
 	$(BIN)/indel sample text8 --count 3
 
 test: $(DEVELOPED)
