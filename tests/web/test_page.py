@@ -39,9 +39,12 @@ def count(player: Any) -> str:
 
 
 def at_rest(server: Server) -> float:
-    """The seconds that the server has computed for, once it does so no more."""
+    """The seconds that the server has computed for, once it does nothing but wait.
+
+    Open pages cost it a few hundredths of a core even then.
+    """
     last, now = -1.0, server.cpu_seconds()
-    while now - last > 0.05:
+    while now - last > 0.25:
         time.sleep(1)
         last, now = now, server.cpu_seconds()
     return now
@@ -193,7 +196,8 @@ def test_cancelling_or_leaving_ends_the_work(visit: Open, server: Server) -> Non
     seen.page.get_by_role("button", name="Cancel").locator("visible=true").click()
     seen.page.locator(".status:visible").get_by_text("Stopped.").wait_for()
     assert at_rest(server) - start < 0.6 * whole
-    assert seen.status() == "Stopped."
+    # Gradio may put its own word before it.
+    assert seen.status().endswith("Stopped.")
     assert seen.page.locator("#likelihood-answer").inner_text() == ""
     # And the next one runs.
     seen.page.locator("#likelihood-text textarea").fill("short")
