@@ -14,6 +14,9 @@ import pytest
 from indel.cli import run
 from page_models import page_models
 
+# Gradio leaves sockets open in the process that asks it for a port; later tests would be blamed.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def options(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
