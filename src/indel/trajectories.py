@@ -80,6 +80,14 @@ class Trajectory:
         """Where each token of states[step+1] stands in states[step]; −1 for DEL: it is gone."""
         return _inverse(self.parents[step], len(self.states[step + 1]))
 
+    def end_of(self, length: int) -> int:
+        """Where in the last state what became of the first `length` tokens ends.
+
+        That is before the first token that stood after them, whatever it is now.
+        """
+        after, names = set(self.identities[0][length:]), self.identities[-1]
+        return next((place for place, name in enumerate(names) if name in after), len(names))
+
     def lives(self) -> tuple[Life, ...]:
         """Every token that ever was, by identity."""
         times: dict[int, list[tuple[int, int, int]]] = {}

@@ -34,7 +34,6 @@ def export(
     ] = None,
 ) -> None:
     """Make a model to give away from a run: weights, config, card with a measured bound, curve."""
-    import copy
     import json
     import tempfile
 
@@ -66,7 +65,7 @@ def export(
     denoiser = Denoiser.from_pretrained(source)
     if half:
         # Measured as it is given away.
-        denoiser = copy.deepcopy(denoiser).half().float()
+        denoiser.half().float()
     options = {**config.data.options, **({} if data is None else {"path": str(data)})}
     stream = open_data(config.data.name, **options, seed=config.training.seed)
     batches = [
@@ -84,7 +83,7 @@ def export(
     # All or nothing: the folder gets its name when everything is in it.
     with tempfile.TemporaryDirectory(dir=folder.parent) as work:
         unfinished = Path(work) / folder.name
-        (copy.deepcopy(denoiser).half() if half else denoiser).save_pretrained(unfinished)
+        (denoiser.half() if half else denoiser).save_pretrained(unfinished)
         write_output(unfinished / CONFIG, public_config(config).encode())
         draw_curve(origin, unfinished / CURVE)
         card = model_card(title or folder.name, denoiser, origin, measured)

@@ -99,9 +99,8 @@ def repair_row(trajectory: Trajectory, vocabulary: Vocabulary, length: int) -> L
     Paper: Fig. 4 (right)
     """
     before = dict(zip(trajectory.identities[0], trajectory.states[0], strict=True))
-    typed, rest = trajectory.identities[0][:length], set(trajectory.identities[0][length:])
-    names = trajectory.identities[-1]
-    end = next((place for place, name in enumerate(names) if name in rest), len(names))
+    typed, names = trajectory.identities[0][:length], trajectory.identities[-1]
+    end = trajectory.end_of(length)
     kept = set(names[:end])
     letters, unread = list[Letter](), iter(typed)
     for name, token in zip(names[:end], trajectory.states[-1][:end], strict=True):

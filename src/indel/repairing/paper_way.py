@@ -64,7 +64,4 @@ def paper_draws(
 
 def _trimmed(denoiser: Denoiser, trajectory: Trajectory, length: int) -> str:
     """x_0 up to the first token that was part of the placeholder in x_t, whatever it is now."""
-    start = set(trajectory.identities[0][length:])
-    names = trajectory.identities[-1]
-    end = next((place for place, name in enumerate(names) if name in start), len(names))
-    return str(denoiser.vocabulary.decode(trajectory.states[-1][:end]))
+    return str(denoiser.vocabulary.decode(trajectory.states[-1][: trajectory.end_of(length)]))
