@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 import pytest
@@ -180,12 +181,22 @@ def test_the_report_says_who_wins(made: Request, tmp_path: Path, shift: float, w
 
 def test_unequal_budgets_are_named(made: Request, tmp_path: Path) -> None:
     record = read_json(made.folder / "table1.json")
+    for number, run in enumerate(record["runs"]):
+        run["curve"] = [
+            {"examples": seen, "bound": 10.0 * number + seen, "error_rate": 0.5}
+            for seen in (100, 200, 300)[: 2 if number == 0 else 3]
+        ]
     record["runs"][0]["examples"] = 999
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "table1.json").write_text(json.dumps(record), encoding="utf-8")
     text = write_report(tmp_path, tmp_path / "results.md").read_text(encoding="utf-8")
     assert "did not have equal budgets" in text
     assert "in place 999" in text
+    rates = [run["rate"] for run in record["runs"]]
+    bound = 200.0 + 10.0 * fmean(number for number, rate in enumerate(rates) if not rate)
+    seen = "After 200 examples, which all rows have seen"
+    assert f"{seen}, bound (nats): in place {bound:.3f}" in text
+    assert "After 300 examples" not in text
 
 
 def test_no_records_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:

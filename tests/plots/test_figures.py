@@ -71,6 +71,21 @@ def test_figure1_has_a_square_for_each_token_and_a_line_for_each_link() -> None:
     assert rendered(figure)
 
 
+@pytest.mark.parametrize("length", [1, 9, 90])
+def test_figure1_keeps_its_arrows_and_labels_on_the_page(length: int) -> None:
+    numbers = list(range(length))
+    figure = figure1(Trajectory.of([1, 0], [numbers, numbers], vocab_size=130), NUMBERS)
+    rendered(figure)
+    axis = figure.axes[0]
+    arrows = [patch for patch in axis.patches if isinstance(patch, FancyArrowPatch)]
+    assert len(arrows) == 2
+    low, high = axis.get_window_extent().intervalx
+    for drawn in (*arrows, *axis.texts):
+        left, right = drawn.get_window_extent().intervalx
+        assert low <= left
+        assert right <= high
+
+
 def test_figure1_colours_numbers_by_their_rest_mod_100() -> None:
     trajectory = Trajectory.of([1, 0], [[17, 117, 18], [17, 117, 18]], vocab_size=130)
     axis = figure1(trajectory, NUMBERS).axes[0]

@@ -12,7 +12,12 @@ from indel.experiments import arithmetic_table, text8_table
 from indel.experiments.comparisons import DECISIVE, Comparison, Measured
 from indel.experiments.files import markdown_table, read_json, write_picture, write_text
 from indel.experiments.paper_numbers import ARITHMETIC_EXAMPLES, TEXT8_EXAMPLES, rate_name
-from indel.experiments.table_records import Record, runs_by_rate
+from indel.experiments.table_records import (
+    Record,
+    common_examples,
+    runs_by_rate,
+    validated_at,
+)
 from indel.training import SCALES
 
 if TYPE_CHECKING:
@@ -46,6 +51,7 @@ class Section(NamedTuple):
     measures: Mapping[str, Callable[[Record], dict[float, Measured]]]
     curves: Callable[[Record], Figure]
     about: Callable[[Record], str]
+    panels: Mapping[str, tuple[str, float]]
 
 
 def write_report(out: Path, page: Path) -> Path:
@@ -82,7 +88,8 @@ def verdicts(record: Record, section: Section) -> list[tuple[str, float, Compari
 
 def _section_text(section: Section, record: Record, image: str) -> str:
     table = markdown_table(section.header, section.rows(record))
-    text = f"## {section.title}, scale {record['scale']}\n\n{section.about(record)}\n\n{table}\n"
+    about = f"{section.about(record)} {_budgets(record, section)}"
+    text = f"## {section.title}, scale {record['scale']}\n\n{about}\n\n{table}\n"
     compared = verdicts(record, section)
     if compared:
         text += f"Against in place:\n\n{_comparison_table(compared)}\n{_summary(compared)}\n\n"
@@ -146,8 +153,7 @@ def _about_arithmetic(record: Record) -> str:
         f"{record['entropy']:.2f} nats. T = {first['num_steps']}, {first['parameters']:,} "
         f"parameters{_budget(record, ARITHMETIC_EXAMPLES)}. Bound and error rate are means over "
         f"the validations of the last tenth of training, {late:.3g} a run, each of "
-        f"{first['validation_examples']:,} sequences and {first['validation_samples']:,} samples. "
-        f"{_differences(record)}"
+        f"{first['validation_examples']:,} sequences and {first['validation_samples']:,} samples."
     )
 
 
@@ -164,7 +170,7 @@ def _about_text8(record: Record) -> str:
         f"{task} T = {first['num_steps']}, {first['parameters']:,} parameters"
         f"{_budget(record, TEXT8_EXAMPLES)}. The bound is that of the newest model on "
         f"{record['measured_on']:,} chunks of the validation set, {times}, with the length limit "
-        f"corrected for. {_differences(record)}"
+        f"corrected for."
     )
 
 
@@ -183,8 +189,8 @@ def _budget(record: Record, paper: int) -> str:
     )
 
 
-def _differences(record: Record) -> str:
-    """What keeps the rows of this table from comparing, if anything does."""
+def _budgets(record: Record, section: Section) -> str:
+    """Whether the rows compare, and if not, what they had come to after equally many examples."""
     budgets = {run.get("examples") for run in record["runs"]}
     if len(budgets) == 1:
         return "All rows had the same budget."
@@ -192,7 +198,15 @@ def _differences(record: Record) -> str:
         f"{rate_name(rate)} {runs[0].get('examples') or 0:,}"
         for rate, runs in runs_by_rate(record).items()
     )
-    return f"**The rows did not have equal budgets**, in examples: {unequal}."
+    text = f"**The rows did not have equal budgets**, in examples: {unequal}."
+    examples = common_examples(record)
+    if examples is None:
+        return text
+    for title, (name, factor) in section.panels.items():
+        rows = validated_at(record, examples, name)
+        found = ", ".join(f"{rate_name(rate)} {factor * value:.3f}" for rate, value in rows.items())
+        text += f" After {examples:,} examples, which all rows have seen, {title}: {found}."
+    return text
 
 
 SECTIONS = {
@@ -206,6 +220,7 @@ SECTIONS = {
         },
         arithmetic_table.draw_curves,
         _about_arithmetic,
+        arithmetic_table.PANELS,
     ),
     text8_table.NAME: Section(
         "Table 2: text8",
@@ -214,5 +229,6 @@ SECTIONS = {
         {"bits a character": text8_table.bits},
         text8_table.draw_curves,
         _about_text8,
+        text8_table.PANELS,
     ),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from indel.experiments.comparisons import Measured
@@ -31,6 +32,22 @@ def measured_by_rate(
     """One measure of each row, given how to read it and its standard error off a run."""
     return {
         rate: Measured(tuple(map(value, runs)), tuple(map(error, runs)))
+        for rate, runs in runs_by_rate(record).items()
+    }
+
+
+def common_examples(record: Record) -> int | None:
+    """The most examples after which every run was validated; None if there is no such number."""
+    seen = [{point["examples"] for point in run.get("curve", ())} for run in record["runs"]]
+    return max(set.intersection(*seen), default=None) if seen else None
+
+
+def validated_at(record: Record, examples: int, name: str) -> dict[float, float]:
+    """A measure of each row, the mean over its seeds, when its runs had seen so many examples."""
+    return {
+        rate: fmean(
+            point[name] for run in runs for point in run["curve"] if point["examples"] == examples
+        )
         for rate, runs in runs_by_rate(record).items()
     }
 

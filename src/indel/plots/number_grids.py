@@ -18,9 +18,9 @@ from indel.trajectories import Trajectory
 COLOURS_OF = 100
 DIGITS_OF = 10
 # In inches; a square shrinks where a sequence would be wider than the page.
-PAGE = 10.0
+PAGE = 15.0
 LARGEST = 0.34
-MARGIN = 0.75
+LEFT, RIGHT = 0.75, 1.15
 NOTES = 0.95
 _SIDE = 0.9
 _ROW = 1.75
@@ -39,14 +39,14 @@ def figure1(trajectory: Trajectory, vocabulary: Vocabulary) -> Figure:
     ]
     rows = upright_rows([len(state) for state in trajectory.states], links)
     width = max((row[-1] for row in rows if row), default=0.0) + 1
-    unit = min(LARGEST, (PAGE - 2 * MARGIN) / width)
+    unit = min(LARGEST, (PAGE - LEFT - RIGHT) / width)
     height = _ROW * unit * (len(rows) - 1) + unit
-    size = (max(width * unit + 2 * MARGIN, 6.5), height + NOTES + 0.3)
+    size = (max(width * unit + LEFT + RIGHT, 6.5), height + NOTES + 0.3)
     figure = Figure(figsize=size, facecolor="white")
     axis = figure.add_axes((0.0, NOTES / size[1], 1.0, (height + 0.1) / size[1]))
     axis.set_axis_off()
-    spare = (size[0] / unit - width) / 2
-    axis.set_xlim(-spare - 0.5, width + spare - 0.5)
+    spare = (size[0] - width * unit - LEFT - RIGHT) / 2
+    axis.set_xlim(-(LEFT + spare) / unit - 0.5, width + (RIGHT + spare) / unit - 0.5)
     axis.set_ylim(-0.5, (height + 0.1) / unit - 0.5)
     for number, pairs in enumerate(links):
         for child, parent in pairs:
@@ -64,7 +64,7 @@ def figure1(trajectory: Trajectory, vocabulary: Vocabulary) -> Figure:
         axis.text(label, y, f"$x_{{{time}}}$", ha="right", va="center", fontsize=10)
         for x, token in zip(rows[number], state, strict=True):
             _draw_token(axis, x, y, token, vocabulary, 72 * unit * 0.55)
-    _directions(axis, width + 0.4, _ROW * (len(rows) - 1))
+    _directions(axis, width - 0.5, _ROW * (len(rows) - 1), unit)
     _notes(figure)
     return figure
 
@@ -94,16 +94,17 @@ def _luminance(colour: tuple[float, float, float]) -> float:
     return 0.2126 * colour[0] + 0.7152 * colour[1] + 0.0722 * colour[2]
 
 
-def _directions(axis: Axes, x: float, top: float) -> None:
-    """Which way noise and model go."""
-    for shift, start, end, text in (
+def _directions(axis: Axes, right: float, top: float, unit: float) -> None:
+    """Which way noise and model go, right of all squares."""
+    for inches, start, end, text in (
         (0.3, top, 0.0, r"noise  $q(x_t\,|\,x_{t-1})$"),
-        (1.9, 0.0, top, r"model  $p_\theta(x_{t-1}\,|\,x_t)$"),
+        (0.75, 0.0, top, r"model  $p_\theta(x_{t-1}\,|\,x_t)$"),
     ):
+        x = right + inches / unit
         axis.add_patch(
             FancyArrowPatch(
-                (x + shift, start),
-                (x + shift, end),
+                (x, start),
+                (x, end),
                 arrowstyle="-|>",
                 mutation_scale=9,
                 shrinkA=0,
@@ -112,9 +113,8 @@ def _directions(axis: Axes, x: float, top: float) -> None:
                 clip_on=False,
             )
         )
-        axis.text(
-            x + shift + 0.45, top / 2, text, rotation=90, va="center", ha="center", fontsize=8
-        )
+        beside = x + 0.15 / unit
+        axis.text(beside, top / 2, text, rotation=90, va="center", ha="center", fontsize=8)
 
 
 def _notes(figure: Figure) -> None:
