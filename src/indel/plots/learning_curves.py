@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from indel.plots.colours import SERIES
 
@@ -34,15 +35,17 @@ def draw_learning_curves(
     for number, (title, groups) in enumerate(panels.items(), start=1):
         axis = figure.add_subplot(1, len(panels), number)
         for (name, curves), colour, dashes in zip(groups.items(), SERIES, _DASHES, strict=False):
+            width = 1.3 if len(curves) == 1 else 0.9
             for first, curve in zip([True] + [False] * len(curves), curves, strict=False):
                 label = name if first else None
-                axis.plot(*curve, color=colour, linestyle=dashes, linewidth=1.3, label=label)
+                axis.plot(*curve, color=colour, linestyle=dashes, linewidth=width, label=label)
             level = (paper or {}).get(title, {}).get(name)
             if level is not None:
                 axis.axhline(level, color=colour, linestyle=dashes, linewidth=0.6, alpha=0.7)
         axis.set_title(title, fontsize=11)
         axis.set_xlabel("examples seen")
-        axis.set_ylim(bottom=0)
+        axis.xaxis.set_major_locator(MaxNLocator(6))
+        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
         axis.legend(frameon=False, fontsize=9)
