@@ -199,6 +199,21 @@ def test_unequal_budgets_are_named(made: Request, tmp_path: Path) -> None:
     assert "After 300 examples" not in text
 
 
+def test_the_report_says_how_far_the_paper_is(made: Request, tmp_path: Path) -> None:
+    record = read_json(made.folder / "table1.json") | {"scale": "laptop"}
+    for run in record["runs"]:
+        run["late"] = {"bound": 41.95 if run["rate"] == 0 else 35.21, "error_rate": 0.1}
+    (tmp_path / "laptop").mkdir()
+    (tmp_path / "laptop" / "table1.json").write_text(json.dumps(record), encoding="utf-8")
+    text = write_report(tmp_path, tmp_path / "results.md").read_text(encoding="utf-8")
+    over = "Over the paper's own runs, bound (nats)"
+    assert f"{over}: in place +2.00, 0.6 insert/delete -0.50." in text
+    assert "error rate (%): in place -3.12, 0.6 insert/delete +4.84." in text
+    # The paper has not measured the reduced task.
+    page = write_report(made.out, tmp_path / "tiny.md").read_text(encoding="utf-8")
+    assert "Over the paper" not in page
+
+
 def test_no_records_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no records below .*indel reproduce table1"):
         write_report(tmp_path, tmp_path / "results.md")

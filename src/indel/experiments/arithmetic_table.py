@@ -60,6 +60,11 @@ HEADER = (
 )
 PANELS = {"bound (nats)": ("bound", 1.0), "error rate (%)": ("error_rate", 100.0)}
 """What learning curves show: the name of the measure in a record, and the unit."""
+PAPER = {
+    title: {rate: value.mean for rate, value in values.items()}
+    for title, values in zip(PANELS, (BOUND, ERROR_RATE), strict=True)
+}
+"""Where the paper's own runs ended, by measure and rate."""
 
 
 def planned_runs(request: Request) -> list[Run]:
@@ -119,12 +124,8 @@ def table_rows(record: Record) -> list[list[str]]:
 
 def draw_curves(record: Record) -> Figure:
     """Bound and error rate against examples seen; level lines: where the paper's runs ended."""
-    levels = {
-        title: {rate: value.mean for rate, value in values.items()}
-        for title, values in zip(PANELS, (BOUND, ERROR_RATE), strict=True)
-    }
     # The tiny task is another one, with which the paper's numbers do not compare.
-    return table_records.draw_curves(record, PANELS, {} if record["scale"] == "tiny" else levels)
+    return table_records.draw_curves(record, PANELS, {} if record["scale"] == "tiny" else PAPER)
 
 
 def _measured(record: Record, name: str) -> dict[float, Measured]:

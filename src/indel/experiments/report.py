@@ -52,6 +52,7 @@ class Section(NamedTuple):
     curves: Callable[[Record], Figure]
     about: Callable[[Record], str]
     panels: Mapping[str, tuple[str, float]]
+    paper: Mapping[str, Mapping[float, float]]
 
 
 def write_report(out: Path, page: Path) -> Path:
@@ -88,7 +89,7 @@ def verdicts(record: Record, section: Section) -> list[tuple[str, float, Compari
 
 def _section_text(section: Section, record: Record, image: str) -> str:
     table = markdown_table(section.header, section.rows(record))
-    about = f"{section.about(record)} {_budgets(record, section)}"
+    about = f"{section.about(record)} {_budgets(record, section)}{_distances(record, section)}"
     text = f"## {section.title}, scale {record['scale']}\n\n{about}\n\n{table}\n"
     compared = verdicts(record, section)
     if compared:
@@ -210,6 +211,21 @@ def _budgets(record: Record, section: Section) -> str:
     return text
 
 
+def _distances(record: Record, section: Section) -> str:
+    """How far each row is from the paper's own, where it is the same task."""
+    if record["scale"] == "tiny":
+        return ""
+    text = ""
+    for title, read in section.measures.items():
+        found = ", ".join(
+            f"{rate_name(rate)} {row.mean - section.paper[title][rate]:+.2f}"
+            for rate, row in read(record).items()
+            if rate in section.paper[title]
+        )
+        text += f" Over the paper's own runs, {title}: {found}."
+    return text
+
+
 SECTIONS = {
     arithmetic_table.NAME: Section(
         "Table 1: arithmetic sequences",
@@ -222,6 +238,7 @@ SECTIONS = {
         arithmetic_table.draw_curves,
         _about_arithmetic,
         arithmetic_table.PANELS,
+        arithmetic_table.PAPER,
     ),
     text8_table.NAME: Section(
         "Table 2: text8",
@@ -231,5 +248,6 @@ SECTIONS = {
         text8_table.draw_curves,
         _about_text8,
         text8_table.PANELS,
+        text8_table.PAPER,
     ),
 }

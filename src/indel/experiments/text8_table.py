@@ -45,6 +45,8 @@ HEADER = (
 )
 PANELS = {"bits a character": ("bits_per_token", 1.0)}
 """What learning curves show: the name of the measure in a record, and the unit."""
+PAPER = {title: BITS for title in PANELS}
+"""Where the paper's own runs ended, by measure and rate."""
 
 
 def planned_runs(request: Request) -> list[Run]:
@@ -110,8 +112,8 @@ def table_rows(record: Record) -> list[list[str]]:
 
 def draw_curves(record: Record) -> Figure:
     """Bits a character against examples seen; level lines: where the paper's runs ended."""
-    levels = {title: BITS for title in PANELS} if record["scale"] != "tiny" else {}
-    return table_records.draw_curves(best_runs(record), PANELS, levels)
+    paper = PAPER if record["scale"] != "tiny" else {}
+    return table_records.draw_curves(best_runs(record), PANELS, paper)
 
 
 def _sweep(request: Request) -> list[tuple[dict[str, Any], str]]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from indel.files import whole_file
 from indel.training.config import TrainingConfig
 from indel.training.presets import training_preset
 
@@ -75,9 +76,8 @@ def write_config_files(config: TrainingConfig, folder: Path) -> None:
     """Write the config of a run as TOML and as JSON, each whole or not at all."""
     texts = {TOML_NAME: config_to_toml(config), JSON_NAME: json.dumps(config.to_dict(), indent=2)}
     for name, text in texts.items():
-        unfinished = folder / f"{name}.unfinished"
-        unfinished.write_text(text.rstrip() + "\n", encoding="utf-8")
-        unfinished.replace(folder / name)
+        with whole_file(folder / name) as file:
+            file.write(f"{text.rstrip()}\n".encode())
 
 
 def flat_settings(config: TrainingConfig) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from indel.files import whole_file
 from indel.training.errors import TrainingError
 
 METRICS = "metrics.jsonl"
@@ -21,10 +22,9 @@ class MetricsLog:
         self._path = folder / METRICS
         kept = [record for record in read_metrics(folder) if record["step"] <= after_step]
         text = "".join(_line(record) for record in kept)
-        unfinished = self._path.with_suffix(".unfinished")
         with _reporting(self._path):
-            unfinished.write_text(text, encoding="utf-8")
-            unfinished.replace(self._path)
+            with whole_file(self._path) as file:
+                file.write(text.encode("utf-8"))
             self._file = self._path.open("a", encoding="utf-8")
         self._board = _board(folder, after_step) if tensorboard else None
 
