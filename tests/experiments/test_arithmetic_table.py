@@ -209,6 +209,7 @@ def test_the_report_says_how_far_the_paper_is(made: Request, tmp_path: Path) -> 
     over = "Over the paper's own runs, bound (nats)"
     assert f"{over}: in place +2.00, 0.6 insert/delete -0.50." in text
     assert "error rate (%): in place -3.12, 0.6 insert/delete +4.84." in text
+    assert "**Not run: 0.4 insert/delete, 0.8 insert/delete.**" in text
     # The paper has not measured the reduced task.
     page = write_report(made.out, tmp_path / "tiny.md").read_text(encoding="utf-8")
     assert "Over the paper" not in page

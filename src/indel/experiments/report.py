@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from indel.experiments import arithmetic_table, text8_table
 from indel.experiments.comparisons import DECISIVE, Comparison, Measured
 from indel.experiments.files import markdown_table, read_json, write_picture, write_text
-from indel.experiments.paper_numbers import ARITHMETIC_EXAMPLES, TEXT8_EXAMPLES, rate_name
+from indel.experiments.paper_numbers import (
+    ARITHMETIC_EXAMPLES,
+    RATES,
+    TEXT8_EXAMPLES,
+    rate_name,
+)
 from indel.experiments.table_records import (
     Record,
     common_examples,
@@ -89,7 +94,10 @@ def verdicts(record: Record, section: Section) -> list[tuple[str, float, Compari
 
 def _section_text(section: Section, record: Record, image: str) -> str:
     table = markdown_table(section.header, section.rows(record))
-    about = f"{section.about(record)} {_budgets(record, section)}{_distances(record, section)}"
+    about = (
+        f"{section.about(record)} {_budgets(record, section)}{_distances(record, section)}"
+        f"{_missing(record)}"
+    )
     text = f"## {section.title}, scale {record['scale']}\n\n{about}\n\n{table}\n"
     compared = verdicts(record, section)
     if compared:
@@ -217,6 +225,12 @@ def _budgets(record: Record, section: Section) -> str:
         found = ", ".join(f"{rate_name(rate)} {factor * value:.3f}" for rate, value in rows.items())
         text += f" After {examples:,} examples, which all rows have seen, {title}: {found}."
     return text
+
+
+def _missing(record: Record) -> str:
+    """The rows of the paper's table that this one lacks."""
+    missing = [rate_name(rate) for rate in RATES if rate not in runs_by_rate(record)]
+    return f" **Not run: {', '.join(missing)}.**" if missing else ""
 
 
 def _distances(record: Record, section: Section) -> str:
