@@ -124,8 +124,7 @@ def table_rows(record: Record) -> list[list[str]]:
 
 def draw_curves(record: Record) -> Figure:
     """Bound and error rate against examples seen; level lines: where the paper's runs ended."""
-    # The tiny task is another one, with which the paper's numbers do not compare.
-    return table_records.draw_curves(record, PANELS, {} if record["scale"] == "tiny" else PAPER)
+    return table_records.draw_curves(record, PANELS, PAPER)
 
 
 def _measured(record: Record, name: str) -> dict[float, Measured]:

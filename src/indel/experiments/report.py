@@ -20,6 +20,7 @@ from indel.experiments.paper_numbers import (
 from indel.experiments.table_records import (
     Record,
     common_examples,
+    papers_own_task,
     runs_by_rate,
     validated_at,
 )
@@ -235,7 +236,7 @@ def _missing(record: Record) -> str:
 
 def _distances(record: Record, section: Section) -> str:
     """How far each row is from the paper's own, where it is the same task."""
-    if record["scale"] == "tiny":
+    if not papers_own_task(record):
         return ""
     text = ""
     for title, read in section.measures.items():

@@ -36,6 +36,11 @@ def measured_by_rate(
     }
 
 
+def papers_own_task(record: Record) -> bool:
+    """Whether the paper's numbers compare: scale `tiny` makes another task of it."""
+    return bool(record["scale"] != "tiny")
+
+
 def common_examples(record: Record) -> int | None:
     """The most examples after which every run was validated; None if there is no such number."""
     seen = [{point["examples"] for point in run.get("curve", ())} for run in record["runs"]]
@@ -57,7 +62,10 @@ def draw_curves(
     panels: Mapping[str, tuple[str, float]],
     paper: Mapping[str, Mapping[float, float]],
 ) -> Figure:
-    """Learning curves: panels say what is drawn and in which unit, `paper` where its runs ended."""
+    """Learning curves: panels say what is drawn and in which unit, `paper` where its runs ended.
+
+    The latter is left out where the paper did not measure this task.
+    """
     from indel.plots.learning_curves import Curve, draw_learning_curves
 
     rows = runs_by_rate(record)
@@ -79,6 +87,7 @@ def draw_curves(
         paper={
             title: {rate_name(rate): value for rate, value in levels.items()}
             for title, levels in paper.items()
+            if papers_own_task(record)
         },
     )
 

@@ -112,8 +112,7 @@ def table_rows(record: Record) -> list[list[str]]:
 
 def draw_curves(record: Record) -> Figure:
     """Bits a character against examples seen; level lines: where the paper's runs ended."""
-    paper = PAPER if record["scale"] != "tiny" else {}
-    return table_records.draw_curves(best_runs(record), PANELS, paper)
+    return table_records.draw_curves(best_runs(record), PANELS, PAPER)
 
 
 def _sweep(request: Request) -> list[tuple[dict[str, Any], str]]:

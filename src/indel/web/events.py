@@ -14,7 +14,7 @@ from gradio.events import api
 
 from indel.web import html
 from indel.web.jobs import Progress, in_steps
-from indel.web.limits import LIMITS
+from indel.web.limits import LIMITS, SEEDS
 
 # One group for all that computes: page and API together never run more than this at once.
 GROUP = "computing"
@@ -117,3 +117,8 @@ def reason(error: Exception) -> str:
     where = f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}" if place else "nowhere"
     log.error("%s at %s", type(error).__name__, where)
     return UNEXPECTED
+
+
+def seed_field() -> gr.Number:
+    """Where a tab asks for its seed."""
+    return gr.Number(0, label="Seed", precision=0, minimum=0, maximum=SEEDS)

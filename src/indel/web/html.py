@@ -29,6 +29,11 @@ def message(text: str) -> str:
     return f'<p class="message" role="alert">{shown(text)}</p>'
 
 
+def sheets(papers: Iterable[str]) -> str:
+    """Sections of class "paper", side by side where there is room."""
+    return f'<div class="sheets">{"".join(papers)}</div>'
+
+
 def note(text: str) -> str:
     """One sentence about what is shown."""
     return f'<p class="note" role="status">{shown(text)}</p>'

@@ -16,7 +16,7 @@ from indel.likelihood import evaluate
 from indel.model import Denoiser
 from indel.plots.colours import DELETE, INSERT
 from indel.web import html, limits
-from indel.web.events import Controls, publish
+from indel.web.events import Controls, publish, seed_field
 from indel.web.jobs import Report, unwatched
 from indel.web.limits import LIMITS, SEEDS
 from indel.web.models import Models
@@ -72,8 +72,7 @@ class LikelihoodTab:
         self, text: str, in_place: bool = False, chains: int = 4, seed: int = 0
     ) -> dict[str, Any]:
         """An upper bound on −log₂ p_θ(text) in bits a character, its parts and its steps."""
-        in_place = limits.flag("in_place", in_place)
-        model = self.models.in_place if in_place else self.models.text8
+        model = self.models.of_text(in_place=limits.flag("in_place", in_place))
         bits = self._bits(unwatched, model, text, chains, seed)
         return {
             "bits_per_character": bits.total,
@@ -100,7 +99,7 @@ class LikelihoodTab:
                 label="Chains",
                 info="The bound is a mean over so many random chains: more of them, less noise.",
             )
-            seed = gr.Number(0, label="Seed", precision=0, minimum=0, maximum=SEEDS)
+            seed = seed_field()
         controls = Controls.make()
         answer = gr.HTML(elem_id="likelihood-answer")
         controls.connect(self._work, inputs=[text, chains, seed], outputs=[answer])
@@ -114,7 +113,7 @@ class LikelihoodTab:
                 ("In place", self.models.in_place),
             )
         ]
-        return (f'<div class="sheets">{"".join(sheets)}</div>',)
+        return (html.sheets(sheets),)
 
     def _bits(
         self, report: Report, model: Denoiser, text: object, chains: object, seed: object

@@ -34,3 +34,7 @@ class Models:
                 "the model arithmetic must be one of integers, "
                 f"got {self.arithmetic.vocabulary!r:.80}"
             )
+
+    def of_text(self, *, in_place: bool) -> Denoiser:
+        """That of the two models of text which was asked for."""
+        return self.in_place if in_place else self.text8

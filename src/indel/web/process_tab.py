@@ -17,7 +17,7 @@ from indel.rendering import edit_columns, step_name
 from indel.tokens import CharacterVocabulary
 from indel.trajectories import Trajectory
 from indel.web import html, limits
-from indel.web.events import Controls, publish
+from indel.web.events import Controls, publish, seed_field
 from indel.web.grids import Grid, letter_look
 from indel.web.jobs import Report
 from indel.web.limits import LIMITS, SEEDS
@@ -94,7 +94,7 @@ class ProcessTab:
             show_progress="hidden",
         )
         with gr.Accordion("Settings", open=False):
-            seed = gr.Number(0, label="Seed", precision=0, minimum=0, maximum=SEEDS)
+            seed = seed_field()
         controls = Controls.make()
         shown = gr.HTML(elem_id="process-player")
         files = gr.HTML()

@@ -12,7 +12,7 @@ from indel.repairing import defaults
 from indel.repairing.repairer import Repairer
 from indel.repairing.results import Repair
 from indel.web import html, limits
-from indel.web.events import Controls, publish
+from indel.web.events import Controls, publish, seed_field
 from indel.web.jobs import Report, unwatched
 from indel.web.limits import LIMITS, SEEDS
 from indel.web.models import Models
@@ -38,8 +38,7 @@ class RepairTab:
         seed: int = 0,
     ) -> dict[str, Any]:
         """Mend a text: the best answer, its corrections, doubts and alternatives."""
-        in_place = limits.flag("in_place", in_place)
-        model = self.models.in_place if in_place else self.models.text8
+        model = self.models.of_text(in_place=limits.flag("in_place", in_place))
         return asdict(self._repair(unwatched, model, text, strength, draws, seed))
 
     def build(self) -> None:
@@ -71,7 +70,7 @@ class RepairTab:
                 info="So many repairs are drawn, each a vote on how to write each word.",
             )
             compare = gr.Checkbox(True, label="Show the in-place model beside it")
-            seed = gr.Number(0, label="Seed", precision=0, minimum=0, maximum=SEEDS)
+            seed = seed_field()
         controls = Controls.make()
         answer = gr.HTML(elem_id="repair-answer")
         plain = gr.Textbox(
@@ -100,7 +99,7 @@ class RepairTab:
         if compare:
             other = self._repair(report, self.models.in_place, text, strength, draws, seed)
             sheets.append(_sheet("In place: letters can only be replaced", other))
-        return f'<div class="sheets">{"".join(sheets)}</div>', best.text
+        return html.sheets(sheets), best.text
 
     def _repair(
         self,

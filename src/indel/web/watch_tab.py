@@ -15,7 +15,7 @@ from indel.randomness import RowSeeds
 from indel.sampling import Samples, denoise_from, generate
 from indel.trajectories import Trajectory
 from indel.web import limits
-from indel.web.events import Controls, publish
+from indel.web.events import Controls, publish, seed_field
 from indel.web.grids import Grid, Look, letter_look, number_look
 from indel.web.jobs import Report, unwatched
 from indel.web.limits import LIMITS, SEEDS
@@ -100,7 +100,7 @@ class WatchTab:
                 label="t",
                 info="How noisy what you type is taken to be.",
             )
-            seed = gr.Number(0, label="Seed", precision=0, minimum=0, maximum=SEEDS)
+            seed = seed_field()
         controls = Controls.make()
         shown = gr.HTML(elem_id="watch-player")
         files = gr.HTML(elem_id="watch-files")
