@@ -29,7 +29,7 @@ STEPS: Steps = (
     OracleStep(0.2, 0.3, 0.4, ((0.9, 0.1), (0.2, 0.8)), (0.9, 0.1)),
 )
 X_0, X_PREV, X_T = (0, 1, 1), (3, 0, 2, 1), (1, 2, 0, 1)
-DRAWS, LONGEST = 200_000, 3
+DRAWS, LONGEST, SHORT = 200_000, 3, 2
 PERTURBED: dict[str, Callable[[OracleStep], OracleStep]] = {
     "insert": lambda step: replace(step, insert=step.insert * 1.1),
     "delete": lambda step: replace(step, delete=step.delete * 1.1),
@@ -73,6 +73,19 @@ def draw_jump(schedule: Schedule, generator: torch.Generator) -> dict[Outcome, i
     return count(x_t.tokens, edits.source, lengths=x_t.lengths, longest=LONGEST)
 
 
+def law_of_short_jump(steps: Steps) -> dict[Outcome, float]:
+    """The same given that x_t is shorter than x_0, as few are."""
+    short = {key: prob for key, prob in law_of_jump(steps).items() if len(key[0]) <= SHORT}
+    return {key: prob / sum(short.values()) for key, prob in short.items()}
+
+
+def draw_short_jump(schedule: Schedule, generator: torch.Generator) -> dict[Outcome, int]:
+    x_t, edits = corrupt(
+        schedule, repeated(X_0), schedule.num_steps, generator=generator, max_length=SHORT
+    )
+    return count(x_t.tokens, edits.source, lengths=x_t.lengths, longest=SHORT)
+
+
 def draw_chain(schedule: Schedule, generator: torch.Generator) -> dict[Outcome, int]:
     chain = corrupt_chain(schedule, repeated(X_0), generator=generator)
     source = summarise(chain, schedule.vocab_size).source
@@ -101,6 +114,7 @@ def draw_edits(schedule: Schedule, generator: torch.Generator) -> dict[Outcome, 
 
 SAMPLERS: dict[str, tuple[Callable, Callable]] = {
     "corrupt": (law_of_jump, draw_jump),
+    "corrupt within a limit": (law_of_short_jump, draw_short_jump),
     "corrupt_chain": (law_of_jump, draw_chain),
     "corrupt_step": (law_of_step, draw_step),
     "sample_edits": (law_of_edits, draw_edits),

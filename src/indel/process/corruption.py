@@ -6,19 +6,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from indel.batch import Batch, spread
 from indel.process import checks
 from indel.process.edits import INSERTED, Edits
+from indel.process.limits import draw_places
 from indel.process.schedules import Schedule
 from indel.process.tables import JumpTables
 from indel.randomness import Randomness, select, split, uniform
-
-# Tries before a length limit counts as out of reach: even at a chance of 1 % all fail only once in
-# e¹⁰⁰ times.
-MAX_TRIES = 10_000
 
 
 class Corruption(NamedTuple):
@@ -40,7 +37,7 @@ def corrupt(
 
     Draw each token's fate (silently deleted, or emitted through Q̄_t), a geometric number of
     inserts at the start and after each emitted token, and place all by a cumulative sum.
-    With `max_length`, sequences that come out longer are drawn again.
+    With `max_length`, the law is that given |x_t| ≤ max_length.
 
     Paper: Fig. 5 (middle)
     """
@@ -58,10 +55,10 @@ def corrupt(
                 f"tokens in row {row}, and none is gone by t = {times[row].item()}"
             )
 
-    def draw(rows: Tensor, noise: Randomness) -> tuple[Batch, Tensor]:
-        return _draw_jump(tables, x_0.rows(rows), times[rows], noise)
+    def draw(rows: Tensor, noise: Randomness, limit: int | None) -> tuple[Batch, Tensor]:
+        return _draw_jump(tables, x_0.rows(rows), times[rows], noise, limit)
 
-    x_t, source = _redraw_long(draw, len(x_0), x_0.device, generator, max_length)
+    x_t, source = _within(draw, len(x_0), x_0.device, generator, max_length)
     return Corruption(x_t, Edits.from_source(x_0, x_t, source))
 
 
@@ -86,10 +83,10 @@ def corrupt_step(
             f"{int(remaining.lengths.max())} tokens that are not DEL, and a step removes none"
         )
 
-    def draw(rows: Tensor, noise: Randomness) -> tuple[Batch, Tensor]:
-        return _draw_step(schedule, remaining.rows(rows), times[rows], noise)
+    def draw(rows: Tensor, noise: Randomness, limit: int | None) -> tuple[Batch, Tensor]:
+        return _draw_step(schedule, remaining.rows(rows), times[rows], noise, limit)
 
-    return _redraw_long(draw, len(x_prev), x_prev.device, generator, max_length)[0]
+    return _within(draw, len(x_prev), x_prev.device, generator, max_length)[0]
 
 
 def corrupt_chain(
@@ -106,40 +103,48 @@ def corrupt_chain(
 
 
 def _draw_jump(
-    tables: JumpTables, x_0: Batch, t: Int[Tensor, " batch"], generator: Randomness
+    tables: JumpTables,
+    x_0: Batch,
+    t: Int[Tensor, " batch"],
+    generator: Randomness,
+    max_length: int | None,
 ) -> tuple[Batch, Int[Tensor, "batch length"]]:
-    """One draw of x_t and of its sources."""
+    """One draw of x_t and of its sources; with `max_length`, given that x_t keeps it."""
     at, dtype = t[:, None], tables.stop.dtype
-    fate = uniform(generator, *x_0.tokens.shape, dtype=dtype)
+    silent = tables.delete[at]
+    # The shares may sum to a little less than 1: what has no share is not drawn all the same.
+    total = silent + tables.replace_del[at] + tables.background.mass[at] + tables.keep[at]
+    fate = total * uniform(generator, *x_0.tokens.shape, dtype=dtype)
     value = uniform(generator, *x_0.tokens.shape, dtype=dtype)
-    emitted, tokens = _emit(tables, x_0, at, fate, value)
-    gaps = uniform(generator, len(x_0), x_0.width + 1, dtype=dtype)
     # 1 − stop = Σ_y ᾱ_t[y], the chance of one more insert.
-    counts = _geometric(gaps, (1.0 - tables.stop)[at])
-    placed = spread(tokens, emitted, counts)
+    more = 1.0 - tables.stop[t]
+    if max_length is None:
+        gaps = uniform(generator, len(x_0), x_0.width + 1, dtype=dtype)
+        emitted, inserts = x_0.mask & (fate >= silent), _geometric(gaps, more[:, None])
+    else:
+        emit = (1.0 - silent / total)[:, 0]
+        emitted, inserts = draw_places(x_0.mask, emit, more, max_length, generator=generator)
+        fate = silent + (1.0 - silent / total) * fate
+    placed = spread(_replace(tables, x_0, at, fate, value), emitted, inserts)
     noise = uniform(generator, *placed.tokens.shape, dtype=dtype)
     inserted = _insert_values(tables, at, noise)
     filled = torch.where(placed.source == INSERTED, inserted, placed.tokens)
     return Batch(filled, placed.lengths), placed.source
 
 
-def _emit(
+def _replace(
     tables: JumpTables,
     x_0: Batch,
     t: Int[Tensor, "batch 1"],
     fate: Float[Tensor, "batch length"],
     value: Float[Tensor, "batch length"],
-) -> tuple[Bool[Tensor, "batch length"], Int[Tensor, "batch length"]]:
-    """Which tokens of x_0 leave one in x_t, and which one: a draw from (β̄_t, Q̄_t[x, ·])."""
-    silent = tables.delete[t]
-    marked = silent + tables.replace_del[t]
+) -> Int[Tensor, "batch length"]:
+    """What the tokens of x_0 leave in x_t: a draw from (β̄_t, Q̄_t[x, ·]) where fate ≥ β̄_t."""
+    marked = tables.delete[t] + tables.replace_del[t]
     paired = marked + tables.background.mass[t]
-    # The shares may sum to a little less than 1: what has no share is not drawn all the same.
-    fate = fate * (paired + tables.keep[t])
     kept = tables.kept.sample(t, x_0.tokens.clamp_min(0), value)
     tokens = torch.where(fate < paired, tables.background.sample(t, value), kept)
-    tokens = torch.where(fate < marked, tables.vocab_size + 1, tokens)
-    return x_0.mask & (fate >= silent), tokens
+    return torch.where(fate < marked, tables.vocab_size + 1, tokens)
 
 
 def _insert_values(
@@ -161,9 +166,13 @@ def _insert_values(
 
 
 def _draw_step(
-    schedule: Schedule, remaining: Batch, t: Int[Tensor, " batch"], generator: Randomness
+    schedule: Schedule,
+    remaining: Batch,
+    t: Int[Tensor, " batch"],
+    generator: Randomness,
+    max_length: int | None,
 ) -> tuple[Batch, Int[Tensor, "batch length"]]:
-    """One draw of a step from x_{t−1} without its DELs."""
+    """One draw of a step from x_{t−1} without its DELs; with `max_length`, given that it fits."""
     tables = schedule.tables(remaining.device).step
     at, dtype, shape = t[:, None], tables.insert.dtype, remaining.tokens.shape
     fate = uniform(generator, *shape, dtype=dtype)
@@ -175,8 +184,15 @@ def _draw_step(
     )
     deleted = fate < torch.where(is_ins, tables.delete_inserted[at], tables.delete[at])
     tokens = torch.where(deleted, schedule.del_, tokens)
-    gaps = uniform(generator, len(remaining), remaining.width + 1, dtype=dtype)
-    placed = spread(tokens, remaining.mask, _geometric(gaps, tables.insert[at]))
+    if max_length is None:
+        gaps = uniform(generator, len(remaining), remaining.width + 1, dtype=dtype)
+        inserts = _geometric(gaps, tables.insert[at])
+    else:
+        more = tables.insert[t]
+        # A step drops none of what remains.
+        every = torch.ones_like(more)
+        inserts = draw_places(remaining.mask, every, more, max_length, generator=generator).inserts
+    placed = spread(tokens, remaining.mask, inserts)
     marked = torch.where(placed.source == INSERTED, schedule.ins, placed.tokens)
     return Batch(marked, placed.lengths), placed.source
 
@@ -188,30 +204,28 @@ def _geometric(
     return torch.floor(torch.log1p(-noise) / torch.log(more)).long()
 
 
-def _redraw_long(
-    draw: Callable[[Tensor, Randomness], tuple[Batch, Tensor]],
+def _within(
+    draw: Callable[[Tensor, Randomness, int | None], tuple[Batch, Tensor]],
     count: int,
     device: torch.device,
     generator: Randomness,
     max_length: int | None,
 ) -> tuple[Batch, Int[Tensor, "batch length"]]:
-    """Draw all rows, then again those that are too long, until none is."""
+    """Draw all rows freely, then those that came out too long from the law given that they fit.
+
+    A free draw that fits follows that law as well, so all rows do; and it is the cheaper one.
+    """
     rows = torch.arange(count, device=device)
     noise = split(generator)
-    batch, source = draw(rows, noise)
+    batch, source = draw(rows, noise, None)
     if max_length is None:
         return batch, source
-    for _ in range(MAX_TRIES):
-        long = (batch.lengths[rows] > max_length).nonzero()[:, 0]
-        if not len(long):
-            batch = batch.trimmed()
-            return batch, source[:, : batch.width]
-        rows, noise = rows[long], select(noise, long)
-        again, again_source = draw(rows, noise)
-        batch, source = _put_rows(batch, source, rows, again, again_source)
-    raise ValueError(
-        f"max_length = {max_length} is too short: {MAX_TRIES} draws of a sequence all exceeded it"
-    )
+    long = (batch.lengths > max_length).nonzero()[:, 0]
+    if len(long):
+        again, again_source = draw(long, select(noise, long), max_length)
+        batch, source = _put_rows(batch, source, long, again, again_source)
+        batch = batch.trimmed()
+    return batch, source[:, : batch.width]
 
 
 def _put_rows(

@@ -104,15 +104,22 @@ def logp_negative_binomial(
     return ways + torch.xlogy(count, more) + successes * torch.log1p(-more)
 
 
-def prob_binomial(
+def logp_binomial(
     count: Int[Tensor, "..."], trials: Int[Tensor, "..."], prob: Float[Tensor, "..."]
 ) -> Float[Tensor, "..."]:
-    """Binomial(count; trials, prob) = C(trials, count) probᶜ (1 − prob)^(trials − count)."""
+    """log Binomial(count; trials, prob) = log C(trials, count) probᶜ (1−prob)^(trials − count)."""
     failures = (trials - count).clamp_min(0).to(prob.dtype)
     count, trials = count.to(prob.dtype), trials.to(prob.dtype)
     ways = torch.lgamma(trials + 1) - torch.lgamma(count + 1) - torch.lgamma(failures + 1)
     logp = ways + torch.xlogy(count, prob) + torch.xlogy(failures, 1.0 - prob)
-    return logp.exp().masked_fill(count > trials, 0.0)
+    return logp.masked_fill(count > trials, -torch.inf)
+
+
+def prob_binomial(
+    count: Int[Tensor, "..."], trials: Int[Tensor, "..."], prob: Float[Tensor, "..."]
+) -> Float[Tensor, "..."]:
+    """Binomial(count; trials, prob)."""
+    return logp_binomial(count, trials, prob).exp()
 
 
 def _shifted_negative_binomial(

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from indel.batch import Batch
 from indel.process import checks
-from indel.process.counts import logp_negative_binomial
 from indel.process.edits import INSERTED, Edits
+from indel.process.limits import logp_within
 from indel.process.schedules import Schedule
 
 
@@ -74,11 +74,9 @@ def log_prob_within(
         raise ValueError(f"max_length must be at least 0, got {max_length}")
     insert = schedule.tables(x_prev.device).step.insert[times]
     tokens = x_prev.without(schedule.del_).lengths
-    counts = torch.arange(max_length + 1, device=x_prev.device)
-    logp = logp_negative_binomial(counts, tokens[:, None] + 1, insert[:, None])
-    fits = counts <= (max_length - tokens)[:, None]
-    # Rounding may lift a sum of probabilities over 1 by a few units in the last place.
-    return torch.logsumexp(logp.masked_fill(~fits, -torch.inf), dim=1).clamp_max(0.0)
+    fits = logp_within(insert, max_length)
+    logp = fits.gather(1, tokens.clamp_max(max_length)[:, None])[:, 0]
+    return logp.masked_fill(tokens > max_length, -torch.inf)
 
 
 def check_pair(

@@ -194,7 +194,7 @@ class TrainingSection:
     """How often each t is trained: alike, by the size of its term, or small t more, which then also
     counts more."""
     limit_length: bool = True
-    """Whether x_t longer than model.max_length are drawn again."""
+    """Whether x_t is drawn given that it is no longer than model.max_length."""
     sort_by_length: bool = False
     edit_samples: int = 1
     marginalise: bool = False
