@@ -26,7 +26,10 @@ from indel.cli import run
         (["table1", "--rates", "0,2"], "rates must be"),
         (["table1", "--rates", "0,0"], "rates must be different"),
         (["table1", "--seeds", "0"], "0"),
-        (["table1", "--use", "0.6"], "--use takes RATE=FOLDER of a run or a model, got '0.6'"),
+        (
+            ["table1", "--use", "0.6"],
+            "--use takes RATE=FOLDER of a run, a checkpoint or a model, got '0.6'",
+        ),
         (["table1", "--use", "0.6=nowhere"], "got '0.6=nowhere'"),
         (["table1", "--set", "training.stepz=3"], "did you mean 'steps'"),
         (["report"], "there are no records below"),

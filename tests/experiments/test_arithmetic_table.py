@@ -11,6 +11,7 @@ from statistics import fmean
 
 import numpy as np
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from experiments.small_requests import said, small_measures, small_request
@@ -107,13 +108,8 @@ def test_an_unfinished_run_goes_on_to_the_same_bits(made: Request, tmp_path: Pat
     assert run.finished
     assert "run 1 of 1, arithmetic-rate0.6-seed0" in said(request)
 
-    def weights(folder: Path) -> dict[str, object]:
-        return load_file(find_checkpoint(folder) / "model" / "model.safetensors")
-
-    whole = weights(made.folder / "runs" / run.name)
-    resumed = weights(run.folder)
-    assert whole.keys() == resumed.keys()
-    assert all(bool((whole[name] == resumed[name]).all()) for name in whole)  # type: ignore[attr-defined]
+    whole = weights(find_checkpoint(made.folder / "runs" / run.name))
+    assert same(whole, weights(find_checkpoint(run.folder)))
 
 
 def test_a_run_from_elsewhere_serves_and_is_left_alone(made: Request, tmp_path: Path) -> None:
@@ -127,6 +123,31 @@ def test_a_run_from_elsewhere_serves_and_is_left_alone(made: Request, tmp_path: 
     assert run["foreign"]
     assert run["late"]["bound"] == late_validations(made, 0.6, 1, "bound")
     assert not [path for path in request.out.rglob("*") if path.name == "metrics.jsonl"]
+
+
+def test_a_run_from_elsewhere_serves_as_it_was_at_a_checkpoint(
+    made: Request, tmp_path: Path
+) -> None:
+    """So runs of different lengths compare after equally many examples."""
+    elsewhere = made.folder / "runs" / "arithmetic-rate0.6-seed1"
+    earlier, newest = sorted((elsewhere / "checkpoints").glob("step-*"))[-2:]
+    assert (earlier.name, newest.name) == ("step-00000018", "step-00000020")
+    request = small_request(tmp_path, rates=(0.6,), used={0.6: earlier})
+    (planned,) = planned_runs(request)
+    assert same(planned.model().state_dict(), weights(earlier))
+    assert not same(planned.model().state_dict(), weights(newest))
+    reproduce_table1(request)
+    (run,) = read_json(request.folder / "table1.json")["runs"]
+    assert (run["steps"], run["examples"]) == (18, 144)
+    assert max(point["examples"] for point in run["curve"]) == 144
+
+
+def weights(checkpoint: Path) -> dict[str, torch.Tensor]:
+    return load_file(checkpoint / "model" / "model.safetensors")
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
 def test_a_model_of_numbers_does_not_serve_for_text(made: Request) -> None:

@@ -38,7 +38,8 @@ def reproduce(
     use: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="RATE=FOLDER", help="A run or model from elsewhere, instead of training."
+            metavar="RATE=FOLDER",
+            help="A run, one of its checkpoints or a model from elsewhere, instead of training.",
         ),
     ] = None,
     set_: Annotated[
@@ -104,5 +105,7 @@ def _used(pairs: list[str]) -> dict[float, Path]:
         except ValueError:
             sign = ""
         if not sign or not Path(folder).is_dir():
-            raise ValueError(f"--use takes RATE=FOLDER of a run or a model, got {pair!r}")
+            raise ValueError(
+                f"--use takes RATE=FOLDER of a run, a checkpoint or a model, got {pair!r}"
+            )
     return used

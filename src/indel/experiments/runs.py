@@ -21,7 +21,7 @@ from indel.training import (
     read_metrics,
     train,
 )
-from indel.training.checkpoints import MODEL
+from indel.training.checkpoints import MODEL, run_of, step_of
 from indel.training.config_files import JSON_NAME, config_to_toml
 
 LAST_SHARE = 0.1
@@ -40,12 +40,14 @@ class Run:
     """What it is trained with, or, for one from elsewhere, what is measured on."""
     foreign: bool = False
     """Whether it is from elsewhere: taken as it is, never trained and not written to."""
+    checkpoint: Path | None = None
+    """Which of its checkpoints is meant, so that runs compare at one step; None: the newest."""
 
     @property
     def steps_done(self) -> int:
-        """The step of the newest checkpoint."""
-        newest = latest(self.folder)
-        return 0 if newest is None else int(newest.name.rpartition("-")[2])
+        """The step of the checkpoint."""
+        found = self.checkpoint or latest(self.folder)
+        return 0 if found is None else step_of(found)
 
     @property
     def finished(self) -> bool:
@@ -57,8 +59,8 @@ class Run:
         )
 
     def model(self) -> Denoiser:
-        """The newest model of the run, with averaged weights if there are any."""
-        return Denoiser.from_pretrained(_model_folder(self.folder)).eval()
+        """The model of the checkpoint, with averaged weights if there are any."""
+        return Denoiser.from_pretrained(_model_folder(self.checkpoint or self.folder)).eval()
 
     def metrics(self, kind: str) -> list[dict[str, Any]]:
         """Records of training or validation up to here; nothing if only the model is there."""
@@ -84,7 +86,9 @@ def planned_run(
     name = f"{task}-rate{rate:g}"
     used = request.used.get(rate)
     if used is not None and _holds_numbers(used) == (task == "arithmetic"):
-        return Run(f"{name}-used", rate, 0, used, config, foreign=True)
+        folder = run_of(used)
+        chosen = used if used != folder else None
+        return Run(f"{name}-used", rate, 0, folder, config, foreign=True, checkpoint=chosen)
     name = f"{name}{suffix}-seed{seed}"
     return Run(name, rate, seed, request.folder / RUNS / name, config)
 
@@ -122,7 +126,7 @@ def settings_beside(config: TrainingConfig) -> str:
 
 
 def _model_folder(folder: Path) -> Path:
-    """The folder itself if it is that of a model, otherwise the newest checkpoint's."""
+    """The folder itself if it is that of a model, otherwise the checkpoint's that it means."""
     if (folder / WEIGHTS).is_file():
         return folder
     return find_checkpoint(folder) / MODEL

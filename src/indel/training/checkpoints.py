@@ -154,6 +154,16 @@ def find_checkpoint(path: str | Path, *, prefer_best: bool = False) -> Path:
     return found
 
 
+def step_of(checkpoint: Path) -> int:
+    """The step that a checkpoint was written at."""
+    return int(checkpoint.name.removeprefix(_PREFIX))
+
+
+def run_of(path: Path) -> Path:
+    """The folder of the run if the path is that of one of its checkpoints, otherwise the path."""
+    return path.parent.parent if path in _all(path.parent.parent) else path
+
+
 def tidy(folder: Path, *, keep: int, best_step: int | None) -> None:
     """Delete all checkpoints but the newest `keep` and the best, and what was left unfinished."""
     best_name = None if best_step is None else f"{_PREFIX}{best_step:08d}"
@@ -169,7 +179,7 @@ def _all(folder: Path) -> list[Path]:
     found = (folder / CHECKPOINTS).glob(f"{_PREFIX}*")
     return sorted(
         (path for path in found if path.name.removeprefix(_PREFIX).isdecimal()),
-        key=lambda path: int(path.name.removeprefix(_PREFIX)),
+        key=step_of,
     )
 
 
