@@ -21,19 +21,31 @@ from indel.sampling import generate
 ROWS = 8  # at a time: each is compared with every sequence of the data
 
 
+def by_length(data: ArithmeticData) -> dict[int, tuple[Tensor, Tensor]]:
+    """All sequences of each length, and their probabilities: step, direction, length, start."""
+    parts: dict[int, list[tuple[Tensor, Tensor]]] = {}
+    span = data.highest - data.lowest
+    for step in range(1, data.max_step + 1):
+        longest = min(data.max_length, 1 + (span - 1) // step)
+        for length in range(data.min_length, longest + 1):
+            places = step * torch.arange(length)
+            up = torch.arange(data.lowest, data.highest - int(places[-1]) + 1)[:, None] + places
+            share = 1 / (2 * data.max_step * (longest - data.min_length + 1) * len(up))
+            prob = torch.full((2 * len(up),), share, dtype=torch.float64)
+            parts.setdefault(length, []).append((torch.cat([up, up.flip(1)]), prob))
+    return {
+        length: (torch.cat([rows for rows, _ in part]), torch.cat([prob for _, prob in part]))
+        for length, part in parts.items()
+    }
+
+
 def law(data: ArithmeticData) -> Data:
-    """All sequences of steps ±1 and their probabilities."""
-    if data.max_step != 1:
-        raise ValueError(f"only steps of one are listed here, got max_step = {data.max_step}")
-    lengths = range(data.min_length, data.max_length + 1)
-    found = {}
-    for length in lengths:
-        starts = range(data.lowest, data.highest - length + 2)
-        for start in starts:
-            up = tuple(range(start, start + length))
-            for sequence in (up, up[::-1]):
-                found[sequence] = 0.5 / len(starts) / len(lengths)
-    return found
+    """All sequences and their probabilities."""
+    return {
+        tuple(row): each
+        for rows, prob in by_length(data).values()
+        for row, each in zip(rows.tolist(), prob.tolist(), strict=True)
+    }
 
 
 @dataclass(frozen=True)

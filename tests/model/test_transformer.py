@@ -170,10 +170,21 @@ def test_local_heads_look_where_they_say() -> None:
         assert bool((falls < 0).any())
 
 
-@pytest.mark.parametrize("num_heads", [1, 3, 6])
-def test_local_heads_repeat(num_heads: int) -> None:
-    four = heads("local", 4, 20)
-    assert torch.equal(heads("local", num_heads, 20), torch.cat([four, four])[:num_heads])
+@pytest.mark.parametrize("num_heads", [1, 3, 12, 16])
+def test_further_local_heads_look_two_three_and_more_tokens_away(num_heads: int) -> None:
+    every = heads("local", num_heads, 60)
+    assert torch.equal(every[:4], heads("local", 4, 60)[:num_heads])
+    for number, head in enumerate(every[4:]):
+        distance = 2 + number // 2
+        offset = distance if number % 2 else -distance
+        assert float(head.diagonal(offset).min()) > 0.95
+
+
+def test_a_head_is_given_no_distance_that_others_share() -> None:
+    """32 buckets tell apart 0…7 in both directions: 4 + 2·6 heads, and then all comes again."""
+    assert torch.equal(heads("local", 20, 20)[16:], heads("local", 4, 20))
+    few = RelativePositions(6, 4, 128, "local")(9).detach()
+    assert torch.equal(few[4:], few[:2])
 
 
 def test_zeros_are_zeros_and_nothing_else_differs() -> None:

@@ -77,17 +77,21 @@ def local_biases(
 ) -> Float[Tensor, "buckets heads"]:
     """A table to start from: heads for the previous and the next token, for near and for far.
 
-    previous: 8·[offset = −1]; next: 8·[offset = 1]; near: −|offset|/2; far: −|offset|/20; repeated
-    until all heads have one. A bucket counts with its shortest distance.
+    previous: 8·[offset = −1]; next: 8·[offset = 1]; near: −|offset|/2; far: −|offset|/20; further
+    heads look 2, 3, … tokens back and ahead, as far as one distance has a bucket of its own, and
+    then all comes again. A bucket counts with its shortest distance.
     """
     distances = torch.arange(len(buckets))
     shortest = torch.full((num_buckets,), len(buckets) - 1)
     shortest = shortest.scatter_reduce(0, buckets, distances, reduce="amin")
     offsets = torch.cat([-shortest, shortest]).float()
-    patterns = (
+    patterns = [
         NEIGHBOUR_BIAS * (offsets == -1),
         NEIGHBOUR_BIAS * (offsets == 1),
         -SHORT_RANGE_SLOPE * offsets.abs(),
         -LONG_RANGE_SLOPE * offsets.abs(),
-    )
+    ]
+    alone = shortest[torch.bincount(buckets, minlength=num_buckets) == 1]
+    for distance in alone[alone > 1].tolist():
+        patterns += [NEIGHBOUR_BIAS * (offsets == sign * distance) for sign in (-1, 1)]
     return torch.stack([patterns[head % len(patterns)] for head in range(num_heads)], dim=1)
