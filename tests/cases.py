@@ -1,5 +1,7 @@
 """Random small processes, as the oracle and as the library see them."""
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from indel import Batch
 from indel.process import MatrixTransition, Schedule, Step
-from oracles import OracleStep
+from oracles import OracleStep, Tokens
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,30 @@ def library_step(step: OracleStep) -> Step:
         torch.tensor(step.inserted, dtype=torch.float64),
         step.delete_inserted,
     )
+
+
+def steps_of(schedule: Schedule) -> tuple[OracleStep, ...]:
+    """The steps of a schedule as the oracle sees them."""
+    return tuple(
+        OracleStep(
+            step.insert,
+            step.delete,
+            step.delete_inserted,
+            tuple(map(tuple, step.transition.matrix().tolist())),
+            tuple(step.inserted.dense().tolist()),
+        )
+        for step in map(schedule.step, range(1, schedule.num_steps + 1))
+    )
+
+
+def every_previous(length: int, size: int, *, dels: int) -> Iterator[Tokens]:
+    """Every x_{t−1} with `length` tokens other than DEL and `dels` DELs."""
+    for places in itertools.combinations(range(dels + length), length):
+        for tokens in itertools.product(range(size + 1), repeat=length):
+            x_prev = [size + 1] * (dels + length)
+            for place, token in zip(places, tokens, strict=True):
+                x_prev[place] = token
+            yield tuple(x_prev)
 
 
 def probabilities(most: float, *, edges: tuple[float, ...]) -> st.SearchStrategy[float]:

@@ -2,9 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import pytest
@@ -12,6 +10,7 @@ import torch
 from torch import Tensor
 
 import oracles
+from cases import every_previous, steps_of
 from indel import Batch, IntegerVocabulary
 from indel.model import Denoiser, DenoiserConfig, LengthTable, TransformerConfig
 from indel.model.denoiser import DenoiserOutput
@@ -31,7 +30,7 @@ from indel.process import (
 )
 from indel.randomness import RowSeeds
 from indel.times import TimeLaw
-from oracles import OracleStep, Tokens
+from oracles import Tokens
 
 CPU = torch.device("cpu")
 WEIGHTS = {"normalised": EditWeights.normalised, "joint": EditWeights.joint}
@@ -76,29 +75,6 @@ RARE = {
     ),
 }
 LONGEST = {"one token": 6, "two tokens": 5}
-
-
-@cache
-def oracle_of(schedule_id: int) -> tuple[OracleStep, ...]:
-    schedule = BY_ID[schedule_id]
-    return tuple(
-        OracleStep(
-            step.insert,
-            step.delete,
-            step.delete_inserted,
-            tuple(map(tuple, step.transition.matrix().tolist())),
-            tuple(step.inserted.dense().tolist()),
-        )
-        for step in map(schedule.step, range(1, schedule.num_steps + 1))
-    )
-
-
-BY_ID = {id(schedule): schedule for schedule in (*SCHEDULES.values(), *RARE.values())}
-
-
-def steps_of(schedule: Schedule) -> tuple[OracleStep, ...]:
-    """The same steps as the oracle sees them."""
-    return oracle_of(id(schedule))
 
 
 def sequences(size: int, longest: int, *, first: int = 0) -> list[Tokens]:
@@ -205,16 +181,6 @@ def log_reverse(
 # --- one term -----------------------------------------------------------------------------------
 
 
-def previous(length: int, size: int, dels: int) -> Iterator[Tokens]:
-    """Every x_{t−1} with `length` tokens other than DEL and `dels` DELs."""
-    for places in itertools.combinations(range(dels + length), length):
-        for tokens in itertools.product(range(size + 1), repeat=length):
-            x_prev = [size + 1] * (dels + length)
-            for place, token in zip(places, tokens, strict=True):
-                x_prev[place] = token
-            yield tuple(x_prev)
-
-
 def by_brute_force(
     schedule: Schedule, network: Network, x_0: Tokens, x_t: Tokens, t: int, choice: str
 ) -> float:
@@ -229,7 +195,7 @@ def by_brute_force(
     found: list[Tokens] = []
     weight: list[float] = []
     for dels in range(30):
-        for x_prev in previous(length, size, dels):
+        for x_prev in every_previous(length, size, dels=dels):
             after = oracles.step_prob(steps[t - 1], x_prev, x_t)
             prob = after and after * oracles.jump_prob(steps[: t - 1], x_0, x_prev)
             if prob > 0:

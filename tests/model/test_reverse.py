@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import oracles
-from cases import Case, cases
+from cases import Case, cases, every_previous, steps_of
 from frequencies import chi_square_p, count
 from indel import Batch
 from indel.model.denoiser import DenoiserOutput
@@ -70,22 +70,6 @@ SCHEDULES = {
         ]
     ),
 }
-
-
-@lru_cache
-def oracle_of(name: str) -> tuple[OracleStep, ...]:
-    """The same steps as the oracle sees them."""
-    schedule = SCHEDULES[name]
-    return tuple(
-        OracleStep(
-            step.insert,
-            step.delete,
-            step.delete_inserted,
-            tuple(map(tuple, step.transition.matrix().tolist())),
-            tuple(step.inserted.dense().tolist()),
-        )
-        for step in map(schedule.step, range(1, schedule.num_steps + 1))
-    )
 
 
 def random_output(
@@ -209,16 +193,6 @@ def reference(
     return Reference(values, [count_law(row) for row in logits_deletions], possible, size + 1)
 
 
-def previous(length: int, size: int, *, dels: int) -> Iterator[Tokens]:
-    """Every x_{t−1} with `length` tokens other than DEL and `dels` DELs."""
-    for places in itertools.combinations(range(dels + length), length):
-        for tokens in itertools.product(range(size + 1), repeat=length):
-            x_prev = [size + 1] * (dels + length)
-            for place, token in zip(places, tokens, strict=True):
-                x_prev[place] = token
-            yield tuple(x_prev)
-
-
 def log_prob(reverse: ReverseStep, every: list[Tokens]) -> torch.Tensor:
     """log p_θ of many x_{t−1} for a single x_t."""
     rows = torch.zeros(len(every), dtype=torch.int64)
@@ -262,7 +236,7 @@ def possible_x_ts(name: str, t: int) -> list[Tokens]:
     for x_t in x_ts(schedule, t):
         seen = tuple(token for token in x_t if token != schedule.ins)
         zeros = np.zeros((len(seen), schedule.vocab_size + 1)), np.zeros((len(seen) + 1, 1))
-        if reference(oracle_of(name)[:t], seen, *zeros, "joint").possible:
+        if reference(steps_of(SCHEDULES[name])[:t], seen, *zeros, "joint").possible:
             found.append(x_t)
     return found
 
@@ -288,7 +262,7 @@ def test_it_sums_to_one(name: str, t: int, choice: str) -> None:
         every = [
             x_prev
             for dels in range(limit + 1)
-            for x_prev in previous(length, schedule.vocab_size, dels=dels)
+            for x_prev in every_previous(length, schedule.vocab_size, dels=dels)
         ]
         total = log_prob(reverse, every).exp().sum().item()
         assert total == pytest.approx(1.0, abs=2e-10)
@@ -297,7 +271,8 @@ def test_it_sums_to_one(name: str, t: int, choice: str) -> None:
 @over_all_times
 def test_it_is_zero_where_q_is_zero_and_only_there(name: str, t: int, choice: str) -> None:
     """q(x_{t−1}|x_0) q(x_t|x_{t−1}) > 0 for some x_0; one of length |x_{t−1}| is long enough."""
-    schedule, steps = SCHEDULES[name], oracle_of(name)
+    schedule = SCHEDULES[name]
+    steps = steps_of(schedule)
     size = schedule.vocab_size
 
     @lru_cache
@@ -314,7 +289,7 @@ def test_it_is_zero_where_q_is_zero_and_only_there(name: str, t: int, choice: st
         every = [
             x_prev
             for dels in range(3 if len(seen) < 2 else 2)
-            for x_prev in previous(len(seen), size, dels=dels)
+            for x_prev in every_previous(len(seen), size, dels=dels)
         ]
         every += [(0,) * (len(seen) + 1), (size + 1,) * (len(seen) + 1)]
         for x_prev, logp in zip(every, log_prob(reverse, every).tolist(), strict=True):
@@ -327,7 +302,7 @@ def test_it_is_zero_where_q_is_zero_and_only_there(name: str, t: int, choice: st
 def test_log_prob_is_the_formula(name: str, t: int, choice: str) -> None:
     for x_t in possible_x_ts(name, t):
         reverse, output = one_step(SCHEDULES[name], x_t, t, choice)
-        check_formula(reverse, output, oracle_of(name)[:t], choice)
+        check_formula(reverse, output, steps_of(SCHEDULES[name])[:t], choice)
 
 
 UNIFORM = OracleStep(0.3, 0.2, 0.2, ((0.8, 0.2), (0.2, 0.8)), (0.5, 0.5))
@@ -446,7 +421,7 @@ def test_the_mode_is_the_most_likely(name: str, t: int, choice: str) -> None:
         every = [
             x_prev
             for dels in range(2 * length + 3)  # up to two, the most that is predicted, in each slot
-            for x_prev in previous(length, schedule.vocab_size, dels=dels)
+            for x_prev in every_previous(length, schedule.vocab_size, dels=dels)
         ]
         logp = log_prob(reverse, every)
         assert tuple(reverse.mode().to_lists()[0]) == every[int(logp.argmax())]
@@ -491,7 +466,7 @@ def law_and_samples(
     every = [
         x_prev
         for dels in range(LONGEST + 1 - int(seen.lengths))
-        for x_prev in previous(int(seen.lengths), schedule.vocab_size, dels=dels)
+        for x_prev in every_previous(int(seen.lengths), schedule.vocab_size, dels=dels)
     ]
     probs = log_prob(reverse, every).exp().tolist()
     output[head][0, 0, 0] += nudge
