@@ -161,7 +161,9 @@ def _about_arithmetic(record: Record) -> str:
         if record["scale"] == "paper"
         else "The paper's data and T. What differs is the budget and what was made to fit it: a "
         "smaller network, small batches, Muon and a cosine schedule for the paper's Adam at a "
-        "constant rate, one seed. Rows differ in the rate alone."
+        "constant rate, one seed. Rows differ in the rate alone. `python tests/ideal_in_place.py` "
+        "prints what a perfect in-place denoiser reaches on this data, and at which steps a run "
+        "in place falls short of it ([experiments.md](experiments.md))."
     )
     return (
         f"{task} The entropy of the data, which no bound can fall below, is "
