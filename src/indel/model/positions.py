@@ -12,7 +12,7 @@ from torch import Tensor, nn
 PositionInit = Literal["local", "zeros"]
 POSITION_INITS: tuple[str, ...] = get_args(PositionInit)
 
-# The biases of the four local heads. Untrained queries and keys give scores of variance 1, so 8
+# The biases of the local heads. Untrained queries and keys give scores of variance 1, so 8
 # leaves a head that looks at one neighbour 96 % of its weight there among 128 tokens.
 NEIGHBOUR_BIAS = 8.0
 SHORT_RANGE_SLOPE = 0.5
