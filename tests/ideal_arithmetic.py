@@ -14,6 +14,7 @@ from torch import Tensor
 from ideal_denoiser import Data, IdealDenoiser
 from indel.data import ArithmeticData
 from indel.likelihood import chain_bound
+from indel.model import Denoiser
 from indel.process import Schedule
 from indel.randomness import RowSeeds
 from indel.sampling import generate
@@ -49,25 +50,33 @@ def law(data: ArithmeticData) -> Data:
 
 
 @dataclass(frozen=True)
-class IdealResult:
-    """Of each sequence its bound, of each sample its error rate."""
+class Measured:
+    """Of each sequence its bound and the terms of it, of each sample its error rate."""
 
     nats: Tensor
+    by_time: Tensor
     errors: Tensor
 
 
-def measure(data: ArithmeticData, *, rate: float, num_steps: int, count: int) -> IdealResult:
-    """The bound on validation data and the error rate of samples, with Bayes' rule as network."""
+def measured(denoiser: Denoiser, data: ArithmeticData, *, count: int, at_once: int) -> Measured:
+    """The bound on validation data and the error rate of samples."""
+    nats, by_time, errors = [], [], []
+    with torch.no_grad():
+        for start in range(0, count, at_once):
+            noise = RowSeeds(torch.arange(start, start + at_once))
+            x_0 = data.examples(start, at_once, "valid").trimmed()
+            bounds = chain_bound(denoiser, x_0, generator=noise, max_length=None)
+            nats.append(bounds.nats)
+            by_time.append(bounds.by_time)
+            errors.append(data.error_rates(generate(denoiser, at_once, generator=noise).x))
+    return Measured(*(torch.cat(each).double() for each in (nats, by_time, errors)))
+
+
+def measure(data: ArithmeticData, *, rate: float, num_steps: int, count: int) -> Measured:
+    """The same with Bayes' rule as network."""
     schedule = Schedule.paper(data.vocabulary.size, num_steps, rate)
     denoiser = IdealDenoiser(schedule, law(data), max_length=4 * data.max_length).eval()
-    nats, errors = [], []
-    with torch.no_grad():
-        for start in range(0, count, ROWS):
-            noise = RowSeeds(torch.arange(start, start + ROWS))
-            x_0 = data.examples(start, ROWS, "valid").trimmed()
-            nats.append(chain_bound(denoiser, x_0, generator=noise, max_length=None).nats)
-            errors.append(data.error_rates(generate(denoiser, ROWS, generator=noise).x))
-    return IdealResult(torch.cat(nats).double(), torch.cat(errors).double())
+    return measured(denoiser, data, count=count, at_once=ROWS)
 
 
 def mean_and_error(values: Tensor) -> tuple[float, float]:

@@ -13,6 +13,8 @@ from indel.process import Schedule, Step, edit_marginals, log_prob
 from indel.process.lengths import length_law
 
 Data = Mapping[tuple[int, ...], float]
+# The network that a denoiser must have, where Bayes' rule stands in for it.
+UNUSED = TransformerConfig(width=4, num_layers=1, num_heads=1, head_width=4, feedforward_width=4)
 
 
 class IdealDenoiser(Denoiser):
@@ -22,13 +24,10 @@ class IdealDenoiser(Denoiser):
     """
 
     def __init__(self, schedule: Schedule, data: Data, *, max_length: int) -> None:
-        backbone = TransformerConfig(
-            width=4, num_layers=1, num_heads=1, head_width=4, feedforward_width=4
-        )
         vocabulary = IntegerVocabulary(schedule.vocab_size)
         longest = max(map(len, data))
         super().__init__(
-            DenoiserConfig(backbone, vocabulary, schedule, max_length, max_deletions=longest),
+            DenoiserConfig(UNUSED, vocabulary, schedule, max_length, max_deletions=longest),
             generator=torch.Generator().manual_seed(0),
         )
         self.data = Batch.from_lists(data)

@@ -13,13 +13,12 @@ import sys
 import torch
 from torch import Tensor
 
-from ideal_arithmetic import by_length, mean_and_error
-from indel import Batch, RowSeeds
+from ideal_arithmetic import by_length, mean_and_error, measured
+from ideal_denoiser import UNUSED
+from indel import Batch
 from indel.data import ArithmeticData
-from indel.likelihood import chain_bound
-from indel.model import Denoiser, DenoiserConfig, DenoiserOutput, TransformerConfig
+from indel.model import Denoiser, DenoiserConfig, DenoiserOutput
 from indel.process import Schedule
-from indel.sampling import generate
 from indel.training import find_checkpoint
 
 COUNT = 256
@@ -30,13 +29,8 @@ class IdealInPlace(Denoiser):
     """p̃ is the exact law of each token of x_0 given x_t; nothing was inserted or deleted."""
 
     def __init__(self, data: ArithmeticData, num_steps: int) -> None:
-        backbone = TransformerConfig(
-            width=4, num_layers=1, num_heads=1, head_width=4, feedforward_width=4
-        )
         schedule = Schedule.paper(data.vocabulary.size, num_steps, 0.0)
-        config = DenoiserConfig(
-            backbone, data.vocabulary, schedule, data.max_length, max_deletions=1
-        )
+        config = DenoiserConfig(UNUSED, data.vocabulary, schedule, data.max_length, max_deletions=1)
         super().__init__(config, generator=torch.Generator().manual_seed(0))
         self.sequences = by_length(data)
         lengths = torch.zeros(data.max_length + 1, dtype=torch.float64)
@@ -71,16 +65,6 @@ class IdealInPlace(Denoiser):
         return known.scatter_add(1, rows.T, weight.expand(len(x_t), -1))
 
 
-def measured(denoiser: Denoiser, data: ArithmeticData, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Bounds of sequences, error rates of samples, and the bounds' terms for each t."""
-    noise = RowSeeds(torch.arange(count))
-    x_0 = data.examples(0, count, "valid").trimmed()
-    with torch.no_grad():
-        bounds = chain_bound(denoiser, x_0, generator=noise, max_length=None)
-        errors = data.error_rates(generate(denoiser, count, generator=noise).x)
-    return bounds.nats.double(), errors.double(), bounds.by_time.mean(dim=0)
-
-
 def main(runs: list[str]) -> None:
     data, num_steps = ArithmeticData(), 10
     models: dict[str, Denoiser] = {"ideal": IdealInPlace(data, num_steps).eval()}
@@ -88,9 +72,10 @@ def main(runs: list[str]) -> None:
         models[run] = Denoiser.from_pretrained(find_checkpoint(run) / "model").eval()
     best = None
     for name, model in models.items():
-        nats, errors, terms = measured(model, data, COUNT)
+        found = measured(model, data, count=COUNT, at_once=COUNT)
+        terms = found.by_time.mean(dim=0)
         best = terms if best is None else best
-        bound, wrong = mean_and_error(nats), mean_and_error(100 * errors)
+        bound, wrong = mean_and_error(found.nats), mean_and_error(100 * found.errors)
         print(f"{name}: {bound[0]:.2f} ± {bound[1]:.2f} nats, {wrong[0]:.1f} ± {wrong[1]:.1f} %")
         print("  over the ideal at t = 1…T:", *(f"{each:.2f}" for each in (terms - best).tolist()))
 

@@ -39,10 +39,8 @@ def counted_places(
     # Inserts after a token that is not emitted mean nothing.
     counts = torch.cat([inserts[:, :1], inserts[:, 1:] * emitted - (~emitted).long()], dim=1)
     return Counter(
-        (tuple(row[1:]), tuple(count))
-        for row, count in zip(
-            torch.nn.functional.pad(emitted.long(), (1, 0)).tolist(), counts.tolist(), strict=True
-        )
+        (tuple(row), tuple(count))
+        for row, count in zip(emitted.long().tolist(), counts.tolist(), strict=True)
     )
 
 

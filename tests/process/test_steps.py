@@ -266,5 +266,7 @@ def test_what_is_gone_for_sure_is_gone_whatever_the_noise(monkeypatch: pytest.Mo
     monkeypatch.setattr(corruption, "uniform", most_noise)
     half = UniformTransition(2, 0.5)
     schedule = Schedule([Step(0.3, 0.3, half), Step(0.0, 1.0, half), Step(0.0, 1.0, half)])
+    tables = schedule.tables(torch.device("cpu")).jump
+    assert tables.replace_del[3] == tables.keep[3] == tables.background.mass[3] == 0
     _, edits = corrupt(schedule, Batch.from_lists([[0, 1]]), 3, generator=torch.Generator())
     assert edits.deletions.sum() == 2

@@ -144,10 +144,8 @@ def _summary(compared: list[tuple[str, float, Comparison]]) -> str:
     )
 
 
-def _about_arithmetic(record: Record) -> str:
-    runs, first = record["runs"], record["runs"][0]
-    late = sum(run["late_validations"] for run in runs) / len(runs)
-    task = (
+_ARITHMETIC = {
+    "tiny": (
         "A smaller task than the paper's, so at most the order of the rows compares with the "
         "paper's. In place, the first step back settles many tokens blindly, which costs the more "
         "the longer the sequences and the more numbers there are; on so small a task it costs more "
@@ -156,18 +154,38 @@ def _about_arithmetic(record: Record) -> str:
         "support for the paper. `python tests/ideal_arithmetic.py` prints what a perfect denoiser "
         "would reach: with inserts and deletes a better bound, but worse samples. So a better "
         "error rate below speaks of networks that have not learned everything."
-        if record["scale"] == "tiny"
-        else "The paper's data."
-        if record["scale"] == "paper"
-        else "The paper's data and T. What differs is the budget and what was made to fit it: a "
+    ),
+    "laptop": (
+        "The paper's data and T. What differs is the budget and what was made to fit it: a "
         "smaller network, small batches, Muon and a cosine schedule for the paper's Adam at a "
         "constant rate, one seed. Rows differ in the rate alone. `python tests/ideal_in_place.py` "
         "prints what a perfect in-place denoiser reaches on this data, and at which steps a run "
         "in place falls short of it ([experiments.md](experiments.md))."
-    )
+    ),
+    "paper": "The paper's data.",
+}
+"""What is trained on at each scale, and what differs from the paper."""
+_TEXT8 = {
+    "tiny": (
+        "The sample of text8 in the package, in short chunks: this shows that all parts work, "
+        "and does not compare with the paper."
+    ),
+    "laptop": (
+        "The paper's data and T. What differs is the budget and what was made to fit it: a "
+        "smaller network, small batches, Muon, one learning-rate schedule; and times are drawn "
+        "with little noise more often, as repair needs it, which is not the bound's own weighting."
+    ),
+    "paper": "The paper's data.",
+}
+"""The same for Table 2."""
+
+
+def _about_arithmetic(record: Record) -> str:
+    runs, first = record["runs"], record["runs"][0]
+    late = sum(run["late_validations"] for run in runs) / len(runs)
     return (
-        f"{task} The entropy of the data, which no bound can fall below, is "
-        f"{record['entropy']:.2f} nats. T = {first['num_steps']}, {first['parameters']:,} "
+        f"{_ARITHMETIC[record['scale']]} The entropy of the data, which no bound can fall below, "
+        f"is {record['entropy']:.2f} nats. T = {first['num_steps']}, {first['parameters']:,} "
         f"parameters{_budget(record, ARITHMETIC_EXAMPLES)}. Bound and error rate are means over "
         f"the validations of the last tenth of training, {late:.3g} a run, each of "
         f"{first['validation_examples']:,} sequences and {first['validation_samples']:,} samples."
@@ -177,18 +195,8 @@ def _about_arithmetic(record: Record) -> str:
 def _about_text8(record: Record) -> str:
     first = record["runs"][0]
     times = "all t" if record["times"] is None else f"{record['times']} random t a chunk"
-    task = (
-        "The sample of text8 in the package, in short chunks: this shows that all parts work, "
-        "and does not compare with the paper."
-        if record["scale"] == "tiny"
-        else "The paper's data."
-        if record["scale"] == "paper"
-        else "The paper's data and T. What differs is the budget and what was made to fit it: a "
-        "smaller network, small batches, Muon, one learning-rate schedule; and times are drawn "
-        "with little noise more often, as repair needs it, which is not the bound's own weighting."
-    )
     return (
-        f"{task} T = {first['num_steps']}, {first['parameters']:,} parameters"
+        f"{_TEXT8[record['scale']]} T = {first['num_steps']}, {first['parameters']:,} parameters"
         f"{_budget(record, TEXT8_EXAMPLES)}. The bound is that of the newest model on "
         f"{record['measured_on']:,} chunks of the validation set, {times}, with the length limit "
         f"corrected for."

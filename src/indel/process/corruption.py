@@ -122,9 +122,9 @@ def _draw_jump(
         gaps = uniform(generator, len(x_0), x_0.width + 1, dtype=dtype)
         emitted, inserts = x_0.mask & (fate >= silent), _geometric(gaps, more[:, None])
     else:
-        emit = (1.0 - silent / total)[:, 0]
-        emitted, inserts = draw_places(x_0.mask, emit, more, max_length, generator=generator)
-        fate = silent + (1.0 - silent / total) * fate
+        emit = 1.0 - silent / total
+        emitted, inserts = draw_places(x_0.mask, emit[:, 0], more, max_length, generator=generator)
+        fate = silent + emit * fate
     placed = spread(_replace(tables, x_0, at, fate, value), emitted, inserts)
     noise = uniform(generator, *placed.tokens.shape, dtype=dtype)
     inserted = _insert_values(tables, at, noise)

@@ -48,9 +48,8 @@ def draw_places(
     how many inserts there are, and which of all arrangements, which are equally likely.
     """
     rows, width = tokens.shape
-    one = uniform(generator, rows, 2, dtype=more.dtype)
-    emitted = _draw_emitted(tokens.sum(dim=1), emit, more, max_length, one[:, 0])
-    inserted = _draw_inserted(emitted, more, max_length, one[:, 1])
+    noise = uniform(generator, rows, 2, dtype=more.dtype)
+    emitted, inserted = _draw_counts(tokens.sum(dim=1), emit, more, max_length, noise)
     chosen = _subset(uniform(generator, rows, width, dtype=more.dtype), tokens, emitted)
     places = torch.arange(max_length, device=more.device) < (emitted + inserted)[:, None]
     noise = uniform(generator, rows, max_length, dtype=more.dtype)
@@ -63,29 +62,24 @@ def draw_places(
     return Places(chosen, counts.gather(1, opened))
 
 
-def _draw_emitted(
+def _draw_counts(
     lengths: Int[Tensor, " batch"],
     emit: Float[Tensor, " batch"],
     more: Float[Tensor, " batch"],
     max_length: int,
-    noise: Float[Tensor, " batch"],
-) -> Int[Tensor, " batch"]:
-    """m ∝ Binomial(m; length, emit) · P(m + NB(m + 1, 1 − more) ≤ max)."""
+    noise: Float[Tensor, "batch 2"],
+) -> tuple[Int[Tensor, " batch"], Int[Tensor, " batch"]]:
+    """How many tokens are emitted, m, and how many inserts there are, n.
+
+    m ∝ Binomial(m; length, emit) · P(m + NB(m + 1, 1 − more) ≤ max), then
+    n ∝ NB(n; m + 1, 1 − more) where m + n ≤ max.
+    """
     counts = torch.arange(max_length + 1, device=more.device)
     logp = logp_binomial(counts, lengths[:, None], emit[:, None]) + logp_within(more, max_length)
-    return _draw(logp, noise)
-
-
-def _draw_inserted(
-    emitted: Int[Tensor, " batch"],
-    more: Float[Tensor, " batch"],
-    max_length: int,
-    noise: Float[Tensor, " batch"],
-) -> Int[Tensor, " batch"]:
-    """n ∝ NB(n; m + 1, 1 − more) where m + n ≤ max."""
-    counts = torch.arange(max_length + 1, device=more.device)
+    emitted = _draw(logp, noise[:, 0])
     logp = logp_negative_binomial(counts, emitted[:, None] + 1, more[:, None])
-    return _draw(logp.masked_fill(counts > (max_length - emitted)[:, None], -torch.inf), noise)
+    fits = counts <= (max_length - emitted)[:, None]
+    return emitted, _draw(logp.masked_fill(~fits, -torch.inf), noise[:, 1])
 
 
 def _draw(
