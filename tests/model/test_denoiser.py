@@ -248,5 +248,5 @@ def test_presets() -> None:
     assert denoiser.max_deletions == denoiser.length.max_length == 9
     with pytest.raises(ValueError, match=r"preset must be one of 'tiny', .* got 'huge'"):
         Denoiser.from_preset("huge", VOCABULARY, SCHEDULE)
-    with pytest.raises(ValueError, match=r"override must be one of .* got 'depth'"):
+    with pytest.raises(ValueError, match=r"depth is no field of .* its backbone 'rotary'"):
         Denoiser.from_preset("tiny", VOCABULARY, SCHEDULE, depth=3)

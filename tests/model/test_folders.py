@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_round_trip(tmp_path: Path) -> None:
-    denoiser = make(activation="gated-gelu", time_embedding=True).eval()
+    denoiser = make(backbone="t5", activation="gated-gelu", time_embedding=True).eval()
     denoiser.save_pretrained(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
         "README.md",

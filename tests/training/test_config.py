@@ -38,8 +38,8 @@ def test_paper_presets_are_the_papers_numbers() -> None:
     arithmetic, text8 = load_config("arithmetic", "paper"), load_config("text8", "paper")
     for config, steps, layers, times in ((arithmetic, 100_000, 6, 10), (text8, 1_000_000, 12, 32)):
         assert (config.training.steps, config.training.batch_size) == (steps, 512)
-        assert config.model.backbone().num_layers == layers
-        assert config.model.backbone().position_init == "zeros"
+        assert config.model.stack().num_layers == layers
+        assert config.model.stack().position_init == "zeros"
         assert config.process.num_steps == times
         assert (config.optimiser.name, config.optimiser.warm_up) == ("adam", 5000)
         assert config.optimiser.learning_rate == 2e-4
@@ -75,7 +75,12 @@ OF_ANOTHER_TYPE: list[tuple[dict[str, Any], str]] = [
     ({"training.compile": "yes"}, r"training\.compile must be true or false, got 'yes'"),
     ({"optimiser.name": "adma"}, r"optimiser\.name must be .*did you mean 'adam'\?"),
     ({"process.transition": "gauss"}, r"process\.transition must be one of"),
-    ({"model.position_init": "far"}, r"model\.position_init must be one of"),
+    (
+        {"model.backbone": "t5", "model.position_init": "far"},
+        r"model\.position_init must be one of",
+    ),
+    ({"model.backbone": "lstm"}, r"model\.backbone must be one of rotary, t5; got 'lstm'"),
+    ({"model.position_init": "zeros"}, r"model\.position_init is no field of .*'rotary'"),
     ({"data.name": 3}, r"data\.name must be"),
 ]
 

@@ -15,10 +15,11 @@ from indel.training.config import OptimiserSection
 from indel.training.learning_rates import (
     constant,
     cyclical_cosine,
+    flat,
     rate_factor,
     reciprocal_square_root,
 )
-from indel.training.optimisers import Muon, make_optimisers, orthogonalised
+from indel.training.optimisers import _ITERATIONS, _QUINTIC, Muon, make_optimisers, orthogonalised
 from training.small_runs import very_small
 
 
@@ -32,7 +33,7 @@ def test_orthogonalised_singular_values_are_near_one(shape: tuple[int, int]) -> 
     matrices = torch.randn(20, *shape, generator=generator)
     found = orthogonalised(matrices)
     values = torch.linalg.svdvals(found)
-    # Values below a hundredth of the norm are beyond the reach of five iterations.
+    # Values below a hundredth of the norm are beyond the reach of four iterations.
     reached = torch.linalg.svdvals(matrices) > 0.02 * torch.linalg.matrix_norm(matrices)[:, None]
     assert values[reached].min() > 0.5
     assert values.max() < 1.3
@@ -69,7 +70,7 @@ def test_stacked_matrices_are_orthogonalised_apart() -> None:
 
 @pytest.mark.parametrize("activation", ["relu", "gated-gelu"])
 def test_every_parameter_has_one_optimiser(activation: str) -> None:
-    config = very_small(model__activation=activation)
+    config = very_small(model__backbone="t5", model__activation=activation)
     denoiser = denoiser_of(config)
     denoiser.length.requires_grad_(False)
     muon, adam = make_optimisers(denoiser, config.optimiser)
@@ -129,16 +130,17 @@ def test_learning_rates_have_the_papers_shapes() -> None:
     assert cyclical_cosine(0, period=1000, warm_up=10) == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize("schedule", ["constant", "reciprocal-square-root", "cosine"])
+@pytest.mark.parametrize("schedule", ["constant", "reciprocal-square-root", "cosine", "flat"])
 def test_every_schedule_is_reached_by_its_name(schedule: str) -> None:
     section = OptimiserSection(schedule=schedule, warm_up=10, period=100)  # type: ignore[arg-type]
     expected = {
         "constant": constant(50, warm_up=10),
         "reciprocal-square-root": reciprocal_square_root(50, warm_up=10),
         "cosine": cyclical_cosine(50, period=100, warm_up=10),
+        "flat": flat(50, warm_up=10, steps=60, cool_down=0.4),
     }
-    assert rate_factor(section, 50) == expected[schedule]
-    assert len(set(expected.values())) == 3
+    assert rate_factor(section, 50, steps=60) == expected[schedule]
+    assert len(set(expected.values())) == 4
 
 
 def test_average_follows_the_weights() -> None:
@@ -156,3 +158,38 @@ def test_average_follows_the_weights() -> None:
     with average.in_place():
         assert layer.weight.item() == pytest.approx(expected, rel=1e-5)
     assert layer.weight.item() == pytest.approx(weight, rel=1e-6)
+
+
+def test_flat_rates_do_not_know_the_end_before_they_fall() -> None:
+    def factors(steps: int) -> list[float]:
+        return [flat(n, warm_up=4, steps=steps, cool_down=0.25) for n in range(steps)]
+
+    short, long = factors(40), factors(80)
+    assert short[:30] == long[:30]
+    assert short[30:] == pytest.approx([left / 10 for left in range(10, 0, -1)])
+    assert short[31] < long[31] == 1.0
+
+
+def test_embeddings_have_their_own_rate() -> None:
+    config = very_small(optimiser__embedding_learning_rate=0.5)
+    denoiser = denoiser_of(config)
+    _, adam = make_optimisers(denoiser, config.optimiser)
+    rates = {id(w): group["lr"] for group in adam.param_groups for w in group["params"]}
+    assert rates[id(denoiser.embedding.weight)] == 0.5
+    assert denoiser.time_embedding is not None
+    assert rates[id(denoiser.time_embedding.weight)] == 0.5
+    assert rates[id(denoiser.deletions_head.weight)] == config.optimiser.learning_rate
+
+
+@pytest.mark.parametrize("shape", [(6, 16), (16, 6), (5, 40)])
+def test_both_ways_to_orthogonalise_agree(shape: tuple[int, int]) -> None:
+    """Oblong matrices take the Gram matrix; the definition is the product with the matrix."""
+    matrix = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    wide = (matrix.T if shape[0] > shape[1] else matrix).double()
+    wide = wide / wide.norm()
+    a, b, c = _QUINTIC
+    for _ in range(_ITERATIONS):
+        square = wide @ wide.T
+        wide = a * wide + b * square @ wide + c * square @ square @ wide
+    expected = wide.T if shape[0] > shape[1] else wide
+    torch.testing.assert_close(orthogonalised(matrix).double(), expected, atol=1e-4, rtol=1e-3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 import torch
 
 from indel.training import CheckpointError, TrainingError, load_config, train
-from indel.training.checkpoints import Snapshot
+from indel.training.checkpoints import Snapshot, read_checkpoint
 from training.small_runs import final, records, settings, start_program, very_small
 
 
@@ -32,6 +33,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "muon": {},
     "adam, no average": {"optimiser__name": "adam", "optimiser__average_decay": 0.0},
     "dropout, accumulation, limit": {
+        "model__backbone": "t5",
         "model__dropout": 0.1,
         "training__accumulate": 2,
         "training__limit_length": True,
@@ -52,6 +54,32 @@ def test_resumed_run_is_the_same_bit_for_bit(tmp_path: Path, changes: dict[str, 
     assert not result.interrupted
     assert_same(final(whole), final(parts))
     assert records(parts) == records(whole)
+
+
+def test_a_flat_run_is_extended_bit_for_bit(tmp_path: Path) -> None:
+    flat = {"optimiser__schedule": "flat", "optimiser__cool_down": 0.4}
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    train(very_small(**flat), whole)
+    # Two checkpoints stay and the one before the rates fall; it is the one that is needed.
+    cooled = train(very_small(training__steps=10, training__save_every=1, **flat), parts)
+    assert cooled.checkpoint is not None
+    weights = final(parts).weights
+    result = train(very_small(**flat), parts, resume=True)
+    assert result.step == 20
+    assert_same(final(whole), final(parts))
+    assert records(parts) == records(whole)
+    # What had been cooled down for ten steps can still be loaded.
+    kept = read_checkpoint(cooled.checkpoint.with_name("cooled-00000010"))
+    assert all(torch.equal(kept.weights[name], weights[name]) for name in weights)
+
+
+def test_a_flat_run_without_its_flat_part_is_not_extended(tmp_path: Path) -> None:
+    flat = {"optimiser__schedule": "flat", "training__steps": 10}
+    train(very_small(**flat), tmp_path)
+    for step in (5, 6):
+        shutil.rmtree(tmp_path / "checkpoints" / f"step-{step:08d}", ignore_errors=True)
+    with pytest.raises(TrainingError, match=r"a checkpoint of step 6 or before.* there is none"):
+        train(very_small(**flat | {"training__steps": 20}), tmp_path, resume=True)
 
 
 def test_a_change_of_the_seed_changes_the_run(tmp_path: Path) -> None:

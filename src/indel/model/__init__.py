@@ -6,6 +6,7 @@ from indel.model.denoiser import Denoiser, DenoiserOutput
 from indel.model.foreign import HuggingFaceConfig, HuggingFaceEncoder
 from indel.model.length import LengthTable
 from indel.model.presets import PRESETS, Preset, preset_config
+from indel.model.rotary import RotaryConfig, RotaryTransformer
 from indel.model.t5 import load_t5_encoder
 from indel.model.transformer import Transformer, TransformerConfig
 
@@ -20,6 +21,8 @@ __all__ = [
     "HuggingFaceEncoder",
     "LengthTable",
     "Preset",
+    "RotaryConfig",
+    "RotaryTransformer",
     "Transformer",
     "TransformerConfig",
     "load_t5_encoder",

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from indel.model.foreign import HuggingFaceConfig
+from indel.model.rotary import RotaryConfig
 from indel.model.transformer import TransformerConfig
 
 
@@ -44,6 +45,7 @@ class BackboneConfig(Protocol):
 
 _KINDS: dict[str, Callable[[object], BackboneConfig]] = {
     "transformer": TransformerConfig.from_dict,
+    "rotary": RotaryConfig.from_dict,
     "hugging-face": HuggingFaceConfig.from_dict,
 }
 

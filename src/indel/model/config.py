@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from indel.model import settings
 from indel.model.backbones import BackboneConfig, backbone_from_dict
 from indel.process import Schedule
-from indel.tokens import Vocabulary
+from indel.tokens import IntegerVocabulary, Vocabulary
+
+EmbeddingInit = Literal["normal", "sines"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class DenoiserConfig:
     """N, the most deletions in one slot that the second head tells apart; None: max_length."""
     time_embedding: bool = True
     """Whether the network is told t. The paper does not say."""
+    embedding_init: EmbeddingInit = "normal"
+    """Where the tokens' embeddings start: as noise (T5), or, for integers, as sines and cosines."""
 
     def __post_init__(self) -> None:
         if self.vocabulary.size != self.schedule.vocab_size:
@@ -36,6 +40,17 @@ class DenoiserConfig:
             settings.integer("max_deletions", self.max_deletions, least=0)
         if not isinstance(self.time_embedding, bool):
             raise ValueError(f"time_embedding must be a bool, got {self.time_embedding!r}")
+        settings.choice("embedding_init", self.embedding_init, get_args(EmbeddingInit))
+        if self.embedding_init == "sines":
+            if not isinstance(self.vocabulary, IntegerVocabulary):
+                raise ValueError(
+                    "embedding_init 'sines' needs a vocabulary of integers, "
+                    f"got {type(self.vocabulary).__name__}"
+                )
+            if self.backbone.width % 2:
+                raise ValueError(
+                    f"embedding_init 'sines' needs an even width, got {self.backbone.width}"
+                )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data of everything but vocabulary and schedule, which have their own."""
@@ -44,12 +59,15 @@ class DenoiserConfig:
             "max_length": self.max_length,
             "max_deletions": self.max_deletions,
             "time_embedding": self.time_embedding,
+            "embedding_init": self.embedding_init,
         }
 
     @classmethod
     def from_dict(cls, data: object, vocabulary: Vocabulary, schedule: Schedule) -> DenoiserConfig:
         """The configuration that `to_dict` described."""
         names = ["backbone", "max_length", "max_deletions", "time_embedding"]
-        values = settings.fields("a denoiser", data, names)
+        # Folders of earlier versions do not say where their embeddings started.
+        defaults = {"embedding_init": "normal"}
+        values = settings.fields("a denoiser", data, names, defaults=defaults)
         backbone = backbone_from_dict(values.pop("backbone"))
         return cls(backbone, vocabulary, schedule, **values)

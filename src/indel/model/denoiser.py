@@ -16,6 +16,7 @@ from indel.model import folders
 from indel.model.config import DenoiserConfig
 from indel.model.length import LengthTable
 from indel.model.presets import preset_config
+from indel.model.sinusoids import sinusoids
 from indel.process import Schedule, checks
 from indel.tokens import Vocabulary
 
@@ -98,6 +99,9 @@ class Denoiser(
     @torch.no_grad()
     def _initialise(self, generator: torch.Generator | None) -> None:
         nn.init.normal_(self.embedding.weight, generator=generator)
+        if self.config.embedding_init == "sines":
+            size = self.vocabulary.size
+            self.embedding.weight[:size] = sinusoids(size, self.embedding.embedding_dim)
         if self.time_embedding is not None:
             nn.init.normal_(self.time_embedding.weight, generator=generator)
         width = self.embedding.embedding_dim

@@ -20,21 +20,39 @@ def share(name: str, value: float) -> None:
         raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
 
 
+def flag(name: str, value: bool) -> None:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be true or false, got {value!r}")
+
+
+def buckets(num_buckets: int, max_distance: int) -> None:
+    """Buckets of relative positions, half of them for each direction."""
+    integer("num_buckets", num_buckets, least=4)
+    if num_buckets % 2:
+        raise ValueError(f"num_buckets must be even, got {num_buckets}")
+    # Below a quarter of the buckets each distance has its own.
+    integer("max_distance", max_distance, least=num_buckets // 4 + 1)
+
+
 def choice(name: str, value: str, allowed: Collection[str]) -> None:
     """One of a few names."""
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}")
 
 
-def fields(what: str, data: object, expected: Collection[str]) -> dict[str, Any]:
-    """The entries of a JSON object that must have exactly the expected names."""
+def fields(
+    what: str, data: object, expected: Collection[str], *, defaults: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The entries of a JSON object that must have the expected names, those with defaults or not."""
     if not isinstance(data, Mapping):
         raise ValueError(f"{what} must be a JSON object, got {type(data).__name__}")
+    defaults = defaults or {}
     missing = [name for name in expected if name not in data]
-    unknown = [name for name in data if name not in expected]
+    unknown = [name for name in data if name not in expected and name not in defaults]
     if missing or unknown:
         raise ValueError(
             f"{what} must have the fields {', '.join(expected)}; "
             f"missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}"
         )
-    return dict(data)
+    return {**defaults, **data}

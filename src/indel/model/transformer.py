@@ -54,11 +54,7 @@ class TransformerConfig:
         settings.choice("activation", self.activation, _ACTIVATIONS)
         settings.choice("position_init", self.position_init, POSITION_INITS)
         settings.share("dropout", self.dropout)
-        settings.integer("num_buckets", self.num_buckets, least=4)
-        if self.num_buckets % 2:
-            raise ValueError(f"num_buckets must be even, got {self.num_buckets}")
-        # Below a quarter of the buckets each distance has its own.
-        settings.integer("max_distance", self.max_distance, least=self.num_buckets // 4 + 1)
+        settings.buckets(self.num_buckets, self.max_distance)
 
     def build(self, *, max_length: int, generator: torch.Generator | None = None) -> Transformer:
         """A new stack; its positions are relative, so any length will do."""

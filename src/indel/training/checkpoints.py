@@ -8,6 +8,7 @@ import logging
 import os
 import shutil
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ _STATE = "state.json"
 _CONFIG = "config.json"
 _MANIFEST = "manifest.json"
 _PREFIX = "step-"
+_COOLED = "cooled-"
 _UNFINISHED = ".unfinished-"
 
 _log = logging.getLogger(__name__)
@@ -116,9 +118,11 @@ def check(path: Path) -> str | None:
     return None
 
 
-def latest(folder: Path) -> Path | None:
-    """The newest whole checkpoint of a run; newer ones that are not whole are told of."""
+def latest(folder: Path, *, up_to: int | None = None) -> Path | None:
+    """The newest whole checkpoint of a run, of those up to a step; damaged ones are told of."""
     for path in reversed(_all(folder)):
+        if up_to is not None and step_of(path) > up_to:
+            continue
         problem = check(path)
         if problem is None:
             return path
@@ -159,16 +163,32 @@ def step_of(checkpoint: Path) -> int:
     return int(checkpoint.name.removeprefix(_PREFIX))
 
 
+def steps_of_run(checkpoint: Path) -> int:
+    """The number of steps that the run was to have when the checkpoint was written."""
+    config = json.loads((checkpoint / _CONFIG).read_text(encoding="utf-8"))
+    return int(config["training"]["steps"])
+
+
 def run_of(path: Path) -> Path:
     """The folder of the run if the path is that of one of its checkpoints, otherwise the path."""
     return path.parent.parent if path in _all(path.parent.parent) else path
 
 
-def tidy(folder: Path, *, keep: int, best_step: int | None) -> None:
-    """Delete all checkpoints but the newest `keep` and the best, and what was left unfinished."""
-    best_name = None if best_step is None else f"{_PREFIX}{best_step:08d}"
+def set_aside(folder: Path, *, after: int) -> list[Path]:
+    """Rename the checkpoints after a step to `cooled-…`: they stay, and the run forgets them."""
+    moved = []
+    for path in _all(folder):
+        if step_of(path) > after:
+            target = path.with_name(f"{_COOLED}{step_of(path):08d}")
+            _discard(target)
+            moved.append(path.rename(target))
+    return moved
+
+
+def tidy(folder: Path, *, keep: int, spared: Collection[int]) -> None:
+    """Delete all checkpoints but the newest `keep` and the spared steps, and unfinished ones."""
     for path in _all(folder)[:-keep]:
-        if path.name != best_name:
+        if step_of(path) not in spared:
             _discard(path)
     for leftover in (folder / CHECKPOINTS).glob(f"{_UNFINISHED}*"):
         shutil.rmtree(leftover, ignore_errors=True)

@@ -9,14 +9,19 @@ from typing import Any, Literal, get_args
 import torch
 
 from indel.data import BatchStream, open_data
-from indel.model import PRESETS, Denoiser, DenoiserConfig, TransformerConfig, preset_config
+from indel.model import PRESETS, Denoiser, DenoiserConfig, preset_config
+from indel.model.config import EmbeddingInit
+from indel.model.presets import BACKBONES, preset_backbone
+from indel.model.rotary import RotaryConfig
+from indel.model.transformer import TransformerConfig
 from indel.process import AbsorbingTransition, Schedule, Transition, UniformTransition
 from indel.training import settings
 
 OptimiserName = Literal["adam", "adamw", "muon"]
-RateSchedule = Literal["constant", "reciprocal-square-root", "cosine"]
+RateSchedule = Literal["constant", "reciprocal-square-root", "cosine", "flat"]
 TransitionName = Literal["uniform", "absorbing"]
 TimeChoice = Literal["uniform", "term-size", "low-noise"]
+Precision = Literal["auto", "float32", "bfloat16"]
 
 
 @dataclass(frozen=True)
@@ -87,11 +92,15 @@ class ModelSection:
     """
 
     preset: str = "small"
+    backbone: str | None = None
+    """The stack, "rotary" or "t5"; None: the preset's."""
     max_length: int | None = None
     """The size of the table of lengths, and the limit of x_t where there is one."""
     max_deletions: int | None = None
     """The most deletions in one slot; None: the longest x_0, which always suffices."""
     time_embedding: bool = True
+    embedding_init: EmbeddingInit = "normal"
+    """Where the embeddings of tokens start: as noise, or, for integers, as sines and cosines."""
     width: int | None = None
     num_layers: int | None = None
     num_heads: int | None = None
@@ -102,37 +111,52 @@ class ModelSection:
     max_distance: int | None = None
     dropout: float | None = None
     position_init: str | None = None
+    max_period: float | None = None
+    local_biases: bool | None = None
 
     def __post_init__(self) -> None:
         settings.choice("model.preset", self.preset, PRESETS)
+        if self.backbone is not None:
+            settings.choice("model.backbone", self.backbone, BACKBONES)
+        settings.choice("model.embedding_init", self.embedding_init, get_args(EmbeddingInit))
         settings.flag("model.time_embedding", self.time_embedding)
         for name in ("max_length", "max_deletions"):
             if getattr(self, name) is not None:
                 settings.whole(f"model.{name}", getattr(self, name), least=1)
         try:
-            self.backbone()
+            self.stack()
         except ValueError as error:
             raise ValueError(f"model.{error}") from None
 
-    def backbone(self) -> TransformerConfig:
-        """The transformer, whose own checks run."""
-        named = {each.name for each in fields(TransformerConfig)}
-        given = {name: value for name, value in asdict(self).items() if name in named}
-        preset = PRESETS[self.preset].backbone
-        changes = {name: value for name, value in given.items() if value is not None}
-        return TransformerConfig(**{**asdict(preset), **changes})
+    def stack(self) -> RotaryConfig | TransformerConfig:
+        """The backbone's sizes, whose own checks run."""
+        given = {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in _OF_DENOISER and value is not None
+        }
+        return preset_backbone(self.preset, self.backbone, **given)
 
     def denoiser_config(self, data: BatchStream, schedule: Schedule) -> DenoiserConfig:
         """The configuration of a denoiser for some data."""
+        stack = self.stack()
         return preset_config(
             self.preset,
             data.vocabulary,
             schedule,
+            backbone=self.backbone,
             max_length=self.max_length or PRESETS[self.preset].max_length,
             max_deletions=self.max_deletions or data.max_length,
             time_embedding=self.time_embedding,
-            **asdict(self.backbone()),
+            embedding_init=self.embedding_init,
+            **asdict(stack),
         )
+
+
+# The settings of a model that are not of its stack.
+_OF_DENOISER = frozenset(
+    {"preset", "backbone", "max_length", "max_deletions", "time_embedding", "embedding_init"}
+)
 
 
 @dataclass(frozen=True)
@@ -145,6 +169,8 @@ class OptimiserSection:
     name: OptimiserName = "adam"
     learning_rate: float = 2e-4
     """Of Adam(W), also next to Muon."""
+    embedding_learning_rate: float | None = None
+    """Of the embeddings of tokens and times, by Adam(W); None: learning_rate."""
     muon_learning_rate: float = 0.02
     momentum: float = 0.95
     """Muon's."""
@@ -157,6 +183,8 @@ class OptimiserSection:
     warm_up: int = 5000
     period: int = 100_000
     """Of the cosine; its first cycle starts with the warm-up."""
+    cool_down: float = 0.4
+    """Of "flat": the share of all steps, the last ones, in which the rates fall to zero linearly."""
     clip: float = 1.0
     """The longest gradient; longer ones are shortened. 0: no limit."""
     average_decay: float = 0.0
@@ -169,6 +197,11 @@ class OptimiserSection:
             settings.number(f"optimiser.{name}", getattr(self, name), least=0.0, more=True)
         for name in ("momentum", "beta1", "beta2", "average_decay"):
             settings.number(f"optimiser.{name}", getattr(self, name), least=0.0, below=1.0)
+        if self.embedding_learning_rate is not None:
+            name, rate = "optimiser.embedding_learning_rate", self.embedding_learning_rate
+            settings.number(name, rate, least=0.0, more=True)
+        if self.cool_down != 1.0:
+            settings.number("optimiser.cool_down", self.cool_down, least=0.0, below=1.0)
         for name in ("weight_decay", "clip"):
             settings.number(f"optimiser.{name}", getattr(self, name), least=0.0)
         settings.whole("optimiser.warm_up", self.warm_up, least=0)
@@ -198,6 +231,9 @@ class TrainingSection:
     sort_by_length: bool = False
     edit_samples: int = 1
     marginalise: bool = False
+    precision: Precision = "auto"
+    """Of the network in training: "auto" is bfloat16 where the processor has it, or what
+    `accelerate launch` was told, otherwise float32. The loss is never in bfloat16."""
     compile: bool = False
     """Whether torch.compile prepares the network."""
     bad_steps: int = 3
@@ -216,6 +252,7 @@ class TrainingSection:
         for name in ("seed", "bad_steps"):
             settings.whole(f"training.{name}", getattr(self, name), least=0)
         settings.choice("training.times", self.times, get_args(TimeChoice))
+        settings.choice("training.precision", self.precision, get_args(Precision))
         for name in ("limit_length", "sort_by_length", "marginalise", "compile", "tensorboard"):
             settings.flag(f"training.{name}", getattr(self, name))
         if self.batch_size % self.accumulate:

@@ -25,17 +25,18 @@ from indel.training import checkpoints
 from indel.training.averages import WeightAverage
 from indel.training.batches import BatchPlan
 from indel.training.checkpoints import Snapshot
+from indel.training.compilation import keep_compiled_code
 from indel.training.config import TrainingConfig
 from indel.training.config_files import JSON_NAME, write_config_files
 from indel.training.errors import NonFiniteError, TrainingError
 from indel.training.interruption import Interruption
-from indel.training.learning_rates import rate_factor
+from indel.training.learning_rates import flat_steps, rate_factor
 from indel.training.lengths import fit_lengths
 from indel.training.losses import PARTS, BatchLoss, DenoiserWork
 from indel.training.metrics import MetricsLog
 from indel.training.optimisers import make_optimisers
 from indel.training.reporting import ProgressReport
-from indel.training.resuming import check_resumable
+from indel.training.resuming import check_resumable, checkpoint_to_resume
 from indel.training.states import (
     gather_optimisers,
     gather_weights,
@@ -98,7 +99,7 @@ def train(
     # A launcher's setting would scale the loss a second time: see training.accumulate.
     accelerator.gradient_accumulation_steps = 1
     folder = Path(folder)
-    found = checkpoints.latest(folder)
+    found = checkpoint_to_resume(folder, config) if resume else checkpoints.latest(folder)
     if not resume and (found or (folder / JSON_NAME).exists()):
         raise TrainingError(f"{folder} holds a run already: resume it or choose another folder")
     if resume and found is None:
@@ -106,6 +107,10 @@ def train(
     run = _Run(config, folder, accelerator)
     if found is not None:
         run.restore(checkpoints.read_checkpoint(found))
+        if accelerator.is_main_process and found != checkpoints.latest(folder):
+            for path in checkpoints.set_aside(folder, after=checkpoints.step_of(found)):
+                _log.warning("the run resumes before %s, which stays under this name", path)
+        accelerator.wait_for_everyone()
     return run.go(console or Console(stderr=True))
 
 
@@ -129,6 +134,7 @@ class _Run:
         )
         fit_lengths(self.denoiser, data, max_length=self.limit, seed=section.seed)
         if section.compile:
+            keep_compiled_code()
             self.denoiser.backbone.compile(dynamic=True)
         if config.optimiser.name == "muon" and _is_sharded(accelerator):
             raise TrainingError(
@@ -139,7 +145,13 @@ class _Run:
         self.model, *self.optimisers = accelerator.prepare(DenoiserWork(self.denoiser), *optimisers)
         decay = config.optimiser.average_decay
         self.average = WeightAverage(self.model, decay) if decay else None
-        self.loss = BatchLoss(section, self.limit, accelerator.device.type)
+        self.loss = BatchLoss(section, self.limit, accelerator.device)
+        self.last_flat_step = (
+            flat_steps(section.steps, config.optimiser.cool_down)
+            if config.optimiser.schedule == "flat"
+            else None
+        )
+        """From here the run can be extended, so this checkpoint is made and kept."""
         self.sizes = TermSizes(self.denoiser.schedule.num_steps)
         self.progress = _Progress()
         self.metrics: dict[str, Any] = {}
@@ -183,7 +195,8 @@ class _Run:
                     if done % self.config.validation.every == 0 or last:
                         improved = self._validate(done, log, report)
                     interrupted = self._any(interruption.requested) and not last
-                    if done % section.save_every == 0 or last or improved or interrupted:
+                    due = done % section.save_every == 0 or done == self.last_flat_step
+                    if due or last or improved or interrupted:
                         checkpoint = self._save(log) or checkpoint
                     if interrupted:
                         break
@@ -215,7 +228,7 @@ class _Run:
 
     def _step(self, number: int) -> dict[str, float]:
         """One step: all micro-batches, then an update, unless something is no number."""
-        factor = rate_factor(self.config.optimiser, number)
+        factor = rate_factor(self.config.optimiser, number, steps=self.config.training.steps)
         for optimiser, rates in zip(self.optimisers, self.base_rates, strict=True):
             for group, rate in zip(optimiser.param_groups, rates, strict=True):
                 group["lr"] = factor * rate
@@ -319,8 +332,8 @@ class _Run:
                 self.denoiser.config,
             )
             path = checkpoints.write_checkpoint(self.folder, snapshot)
-            keep, best_step = self.config.training.keep, self.progress.best_step
-            checkpoints.tidy(self.folder, keep=keep, best_step=best_step)
+            spared = {self.progress.best_step or 0, self.last_flat_step or 0}
+            checkpoints.tidy(self.folder, keep=self.config.training.keep, spared=spared)
         self.accelerator.wait_for_everyone()
         return path
 

@@ -1,4 +1,4 @@
-"""The paper's learning-rate schedules, as factors that are pure functions of the step."""
+"""Learning-rate schedules, as factors that are pure functions of the step."""
 
 from __future__ import annotations
 
@@ -51,8 +51,31 @@ def cyclical_cosine(step: int, *, period: int, warm_up: int = 0) -> float:
     return warm_up_factor(step, warm_up) * 0.5 * (1.0 + math.cos(math.pi * phase))
 
 
-def rate_factor(section: OptimiserSection, step: int) -> float:
-    """What all learning rates are multiplied by in step n = 0, 1, ….
+def flat_steps(steps: int, cool_down: float) -> int:
+    """How many of the steps have the full rate.
+
+    >>> flat_steps(1000, 0.4)
+    600
+    """
+    return steps - round(cool_down * steps)
+
+
+def flat(step: int, *, warm_up: int, steps: int, cool_down: float) -> float:
+    """A linear increase, then constant, then a linear decrease over the last share of the steps.
+
+    Until the decrease begins the factor does not depend on the number of steps, so that one run
+    can be cooled down for several budgets.
+
+    >>> [flat(step, warm_up=2, steps=10, cool_down=0.4) for step in (0, 1, 5, 6, 8, 9)]
+    [0.5, 1.0, 1.0, 1.0, 0.5, 0.25]
+    """
+    level = flat_steps(steps, cool_down)
+    left = (steps - step) / (steps - level) if step >= level else 1.0
+    return warm_up_factor(step, warm_up) * left
+
+
+def rate_factor(section: OptimiserSection, step: int, *, steps: int) -> float:
+    """What all learning rates are multiplied by in step n = 0, 1, … of all steps.
 
     Paper: App. C.3
     """
@@ -60,4 +83,6 @@ def rate_factor(section: OptimiserSection, step: int) -> float:
         return constant(step, warm_up=section.warm_up)
     if section.schedule == "reciprocal-square-root":
         return reciprocal_square_root(step, warm_up=section.warm_up)
+    if section.schedule == "flat":
+        return flat(step, warm_up=section.warm_up, steps=steps, cool_down=section.cool_down)
     return cyclical_cosine(step, period=section.period, warm_up=section.warm_up)

@@ -44,8 +44,7 @@ class BatchLoss:
 
     section: TrainingSection
     max_length: int | None
-    device: str
-    """The type of the device."""
+    device: torch.device
 
     def __call__(self, denoiser: Denoiser, *, piece: MicroBatch) -> Float[Tensor, "rows parts"]:
         """The `PARTS` of each row; each term L_{t−1} counts with the weight of its t."""
@@ -56,19 +55,37 @@ class BatchLoss:
             edit_samples=self.section.edit_samples,
             marginalise=self.section.marginalise,
         )
-        network = _in_chosen_precision(denoiser, self.device)
-        with torch.autocast(self.device, enabled=False):
+        network = self._in_chosen_precision(denoiser)
+        with torch.autocast(self.device.type, enabled=False):
             loss = objective(network, denoiser.length, piece.x_0, generator=piece.noise)
         weighted = [loss.weight.to(term.dtype) * term for term in loss.terms]
         return torch.stack([loss.total, *weighted, loss.length], dim=1).float()
 
+    def _in_chosen_precision(self, denoiser: Denoiser) -> Denoise:
+        """The network alone may run in sixteen bits; the loss never does."""
+        kind = self.device.type
+        # What Accelerate was told, by its launcher or its own configuration.
+        enabled, dtype = torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)
+        match self.section.precision:
+            case "float32":
+                enabled = False
+            case "bfloat16":
+                enabled, dtype = True, torch.bfloat16
+            case "auto" if not enabled:
+                enabled, dtype = has_bfloat16(self.device), torch.bfloat16
 
-def _in_chosen_precision(denoiser: Denoiser, device: str) -> Denoise:
-    """The network alone runs in the precision that Accelerate was told; the loss never does."""
-    enabled, dtype = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+        def network(x_t: Batch, t: Tensor) -> DenoiserOutput:
+            with torch.autocast(kind, dtype=dtype, enabled=enabled):
+                return denoiser(x_t, t)
 
-    def network(x_t: Batch, t: Tensor) -> DenoiserOutput:
-        with torch.autocast(device, dtype=dtype, enabled=enabled):
-            return denoiser(x_t, t)
+        return network
 
-    return network
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether products of bfloat16 are fast there: a processor may only imitate them."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if device.type == "cpu":
+        flags = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+        return any(getattr(torch.cpu, flag, lambda: False)() for flag in flags)
+    return False

@@ -1,4 +1,4 @@
-"""Whether a checkpoint may be gone on from with the config that is given now."""
+"""Which checkpoint a run resumes from, and whether the config that is given now allows it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 from indel.model import DenoiserConfig
+from indel.training import checkpoints
 from indel.training.checkpoints import Snapshot
 from indel.training.config import TrainingConfig
 from indel.training.config_files import JSON_NAME, flat_settings
 from indel.training.errors import CheckpointError
+from indel.training.learning_rates import flat_steps
 
 # These say for how long and what is looked at, not what step n does.
 HARMLESS = frozenset(
@@ -44,12 +46,36 @@ def check_resumable(
     for what, same in (
         ("vocabulary", snapshot.denoiser.vocabulary == denoiser.vocabulary),
         ("noise schedule", snapshot.denoiser.schedule == denoiser.schedule),
+        ("backbone", snapshot.denoiser.backbone == denoiser.backbone),
     ):
         if not same:
             raise CheckpointError(
-                f"the run in {folder} was made with another {what} than its data has now; "
-                "resume with the data it had or start a new run in another folder"
+                f"the run in {folder} was made with another {what} than it would have now; "
+                "resume with the former data and model or start a new run in another folder"
             )
+
+
+def checkpoint_to_resume(folder: Path, config: TrainingConfig) -> Path | None:
+    """The newest checkpoint, or, where other steps are asked for, the newest before the cool-down.
+
+    With the schedule "flat" a run can be extended: what was done while the rates were full is as
+    if the new number of steps had been asked for from the start. Cooled checkpoints are renamed.
+    """
+    found = checkpoints.latest(folder)
+    if found is None or config.optimiser.schedule != "flat":
+        return found
+    before, now = checkpoints.steps_of_run(found), config.training.steps
+    flat = min(flat_steps(steps, config.optimiser.cool_down) for steps in (before, now))
+    if before == now or checkpoints.step_of(found) <= flat:
+        return found
+    level = checkpoints.latest(folder, up_to=flat)
+    if level is None:
+        raise CheckpointError(
+            f"the run in {folder} has training.steps = {before}, and now it is {now}; that takes "
+            f"a checkpoint of step {flat} or before, from which the rates fall for the shorter of "
+            f"the two, and there is none: resume with training.steps = {before}"
+        )
+    return level
 
 
 def load_run_config(folder: str | Path) -> TrainingConfig:
