@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from indel import IntegerVocabulary
+from indel import CharacterVocabulary, IntegerVocabulary
 from indel.model import Denoiser, DenoiserConfig, RotaryConfig, RotaryTransformer
 from indel.model.sinusoids import sinusoids
 from indel.process import Schedule
@@ -182,13 +182,9 @@ def test_integers_start_as_waves() -> None:
     torch.testing.assert_close(products[1:, 1:], products[:-1, :-1], atol=1e-3, rtol=1e-3)
     assert bool((products[0, 0] > products[0, 1:]).all())
     assert float(products[0, 1]) > float(products[0, 4])
-    with pytest.raises(ValueError, match="'sines' needs a vocabulary of integers, got Char"):
-        from indel import CharacterVocabulary
 
-        DenoiserConfig(
-            small(),
-            CharacterVocabulary("ab"),
-            Schedule.paper(2, 4, 0.6),
-            12,
-            embedding_init="sines",
-        )
+
+def test_letters_cannot_start_as_waves() -> None:
+    letters, schedule = CharacterVocabulary("ab"), Schedule.paper(2, 4, 0.6)
+    with pytest.raises(ValueError, match="'sines' needs a vocabulary of integers, got Char"):
+        DenoiserConfig(small(), letters, schedule, 12, embedding_init="sines")

@@ -44,7 +44,7 @@ def choice(name: str, value: str, allowed: Collection[str]) -> None:
 def fields(
     what: str, data: object, expected: Collection[str], *, defaults: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The entries of a JSON object that must have the expected names, those with defaults or not."""
+    """The entries of a JSON object that must have the expected names, and may have the others."""
     if not isinstance(data, Mapping):
         raise ValueError(f"{what} must be a JSON object, got {type(data).__name__}")
     defaults = defaults or {}

@@ -184,7 +184,7 @@ class OptimiserSection:
     period: int = 100_000
     """Of the cosine; its first cycle starts with the warm-up."""
     cool_down: float = 0.4
-    """Of "flat": the share of all steps, the last ones, in which the rates fall to zero linearly."""
+    """Of "flat": the share of all steps, the last ones, in which the rates fall to zero."""
     clip: float = 1.0
     """The longest gradient; longer ones are shortened. 0: no limit."""
     average_decay: float = 0.0

@@ -51,7 +51,7 @@ _ARITHMETIC: dict[str, Settings] = {
             "head_width": 16,
             "embedding_init": "sines",
         },
-        "optimiser": {**_SMALL_OPTIMISER, "learning_rate": 0.01},
+        "optimiser": {**_SMALL_OPTIMISER, "learning_rate": 0.01, "muon_learning_rate": 0.01},
         # A million examples.
         "training": {
             "steps": 31_250,
