@@ -101,8 +101,8 @@ _TEXT8: dict[str, Settings] = {
         "model": {
             "preset": "small",
             "width": 192,
-            "num_heads": 8,
-            "head_width": 24,
+            "num_heads": 4,
+            "head_width": 48,
             "feedforward_width": 768,
             "max_length": 127,
         },
