@@ -84,7 +84,7 @@ class BatchLoss:
 def has_bfloat16(device: torch.device) -> bool:
     """Whether products of bfloat16 are fast there: a processor may only imitate them."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type == "cpu":
         flags = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
         return any(getattr(torch.cpu, flag, lambda: False)() for flag in flags)

@@ -68,7 +68,8 @@ class Muon(torch.optim.Optimizer):
         for same in alike.values():
             updates = orthogonalised(torch.cat([matrices for _, matrices, _ in same]))
             counts = [len(matrices) for _, matrices, _ in same]
-            for (weight, _, group), update in zip(same, updates.split(counts), strict=True):
+            each = torch.split_with_sizes(updates, counts)
+            for (weight, _, group), update in zip(same, each, strict=True):
                 _apply(weight, update, group)
         return loss
 
@@ -110,8 +111,11 @@ def orthogonalised(
     iterate = _by_gram_matrix if oblong else _by_matrix
     stack = wide.reshape(-1, *wide.shape[-2:])
     # A CPU is faster with one matrix after the other, which stays in its cache.
-    pieces = stack.split(1 if stack.device.type == "cpu" else max(len(stack), 1))
-    wide = torch.cat([iterate(piece) for piece in pieces]).reshape(wide.shape)
+    if stack.device.type == "cpu":
+        stack = torch.cat([iterate(matrix[None]) for matrix in stack])
+    else:
+        stack = iterate(stack)
+    wide = stack.reshape(wide.shape)
     return wide.mT if tall else wide
 
 
