@@ -72,6 +72,6 @@ def test_vocabularies(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["byte", "characters:", "tokenizer:", "bytes:", ""])
 def test_unknown_vocabulary_lists_what_there_is(name: str) -> None:
     with pytest.raises(
-        ValueError, match="There are: bytes, text8, characters:LIST, tokenizer:PATH"
+        ValueError, match="There are: bytes, text8, characters:LIST, integers:SIZE, tokenizer:PATH"
     ):
         open_vocabulary(name)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 from rich.table import Table
 
-from indel.commands.opening import model_folder, parsed_settings, run_config
+from indel.commands.opening import parsed_settings, run_config
 
 if TYPE_CHECKING:
     from indel.training import TrainingConfig
@@ -73,10 +73,10 @@ def info(
     path: Annotated[Path, typer.Argument(help="The folder of a model, a run or a checkpoint.")],
 ) -> None:
     """Show what is in a model, a run or a checkpoint."""
-    from indel.model import Denoiser
+    from indel.loading import load, model_folder
 
     folder = model_folder(path)
-    denoiser = Denoiser.from_pretrained(folder)
+    denoiser = load(folder)
     schedule, vocabulary = denoiser.schedule, denoiser.vocabulary
     table = Table(show_header=False, box=None, padding=(0, 2))
     table.add_row("weights", str(folder))
@@ -87,6 +87,8 @@ def info(
     before_last = schedule.jump(schedule.num_steps - 1)
     table.add_row("deleted before step T", f"{1.0 - before_last.keep:.3f} of x_0")
     table.add_row("longest sequence", str(denoiser.config.max_length))
+    table.add_row("length limit of q", str(denoiser.length_limit or "none"))
+    table.add_row("edit weights", denoiser.config.edit_weights)
     state = folder.parent / "state.json"
     if state.is_file():
         record = json.loads(state.read_text(encoding="utf-8"))
@@ -113,9 +115,8 @@ def _show_plan(config: TrainingConfig, folder: Path) -> None:
 
     data = config.open_data()
     denoiser = config.denoiser(data)
-    limit = denoiser.config.max_length if config.training.limit_length else None
     times = TimeLaw.uniform(denoiser.schedule.num_steps)
-    objective = Objective(denoiser.schedule, times, max_length=limit)
+    objective = Objective(denoiser.schedule, times, max_length=denoiser.length_limit)
     rows = min(config.training.batch_size, 32)
     generator = torch.Generator().manual_seed(0)
     seconds = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 import torch
@@ -308,7 +308,9 @@ class TrainingConfig:
     def denoiser_config(self, data: BatchStream) -> DenoiserConfig:
         """The denoiser of the run, as a configuration."""
         schedule = self.process.schedule(data.vocabulary.size)
-        config = self.model.denoiser_config(data, schedule)
+        config = replace(
+            self.model.denoiser_config(data, schedule), limit_length=self.training.limit_length
+        )
         if self.training.limit_length and config.max_length < data.max_length:
             raise ValueError(
                 f"model.max_length must be at least the longest sequence of the data, "

@@ -101,10 +101,7 @@ class Validator:
         if isinstance(self.data, ArithmeticData):
             metrics["error_rate"] = self.data.error_rate(samples)
             metrics["valid_rate"] = float(self.data.is_valid(samples).double().mean())
-        decoded = [self.data.vocabulary.decode(row) for row in samples.to_lists()[:4]]
-        metrics["texts"] = [
-            text if isinstance(text, str) else " ".join(map(str, text)) for text in decoded
-        ]
+        metrics["texts"] = [self.data.vocabulary.text(row) for row in samples.to_lists()[:4]]
         return metrics
 
     def _part(self, count: int) -> tuple[int, int]:
