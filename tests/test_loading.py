@@ -73,11 +73,9 @@ def test_the_hub_is_asked_for_what_is_no_folder(tmp_path: Path, monkeypatch) -> 
 def test_what_is_nowhere_is_one_clear_line(monkeypatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     for name in ("tekst8", "no/where"):
-        with pytest.raises(
-            ValueError, match=f"there is no model '{name}': expected is one of"
-        ) as e:
+        with pytest.raises(ValueError, match=f"there is no model '{name}': expected") as raised:
             load(name)
-        assert "\n" not in str(e.value)
+        assert "\n" not in str(raised.value)
     with pytest.raises(ValueError, match="device 'gpu' is not available"):
         load("text8", device="gpu")
 

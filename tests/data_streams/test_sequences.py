@@ -5,50 +5,48 @@ from pathlib import Path
 import pytest
 
 from indel import ByteVocabulary, CharacterVocabulary, IntegerVocabulary, Sequences
-from indel.data import DataError, DataUnavailable, open_data
+from indel.data import SPLITS, DataError, DataUnavailable, Split, open_data
 
 WORDS = [f"word{number:03d}" for number in range(100)]
 
 
-def rows(data: Sequences, split: str) -> list[str]:
+def rows(data: Sequences, split: Split) -> list[str]:
     """The whole split, once."""
-    return [
-        data.vocabulary.text(row) for row in data.examples(0, data.size(split), split).to_lists()
-    ]  # type: ignore[arg-type]
+    return texts(data, 0, data.size(split), split)
+
+
+def texts(data: Sequences, start: int, count: int, split: Split = "train") -> list[str]:
+    return [data.vocabulary.text(row) for row in data.examples(start, count, split).to_lists()]
 
 
 def test_every_example_is_in_one_split() -> None:
     data = Sequences(WORDS, held_out=0.1)
-    parts = {split: rows(data, split) for split in ("train", "valid", "test")}
+    parts = {split: rows(data, split) for split in SPLITS}
     assert [len(part) for part in parts.values()] == [80, 10, 10]
-    assert sorted(sum(parts.values(), [])) == WORDS
+    assert sorted(row for part in parts.values() for row in part) == WORDS
 
 
 def test_the_splits_depend_on_neither_seed_nor_order() -> None:
     one, other = Sequences(WORDS, seed=1), Sequences(WORDS[::-1], seed=2)
-    for split in ("train", "valid", "test"):
+    for split in SPLITS:
         assert set(rows(one, split)) == set(rows(other, split))
 
 
 def test_equal_examples_are_in_one_split() -> None:
     data = Sequences([*WORDS, *WORDS], held_out=0.2)
-    parts = [rows(data, split) for split in ("train", "valid", "test")]
+    parts = [rows(data, split) for split in SPLITS]
     assert [len(part) for part in parts] == [120, 40, 40]
-    assert not set(parts[0]) & set(parts[1]) and not set(parts[0]) & set(parts[2])
+    assert not set(parts[0]) & set(parts[1])
+    assert not set(parts[0]) & set(parts[2])
 
 
 def test_a_pass_holds_every_example_once_and_each_pass_has_its_own_order() -> None:
     data = Sequences(WORDS)
     size = data.size("train")
-    passes = [
-        [data.vocabulary.text(row) for row in data.examples(turn * size, size).to_lists()]
-        for turn in range(2)
-    ]
+    passes = [texts(data, turn * size, size) for turn in range(2)]
     assert passes[0] != passes[1]
     assert sorted(passes[0]) == sorted(passes[1])
-    assert passes[0] != [
-        data.vocabulary.text(r) for r in Sequences(WORDS, seed=1).examples(0, size).to_lists()
-    ]
+    assert passes[0] != texts(Sequences(WORDS, seed=1), 0, size)
 
 
 def test_an_example_is_the_same_however_it_is_asked_for() -> None:
@@ -110,8 +108,9 @@ def test_lines_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "words.txt"
     file.write_bytes(b"\xef\xbb\xbfone\r\n\r\ntwo\nthree\n  \nfour")
     data = open_data(f"lines:{file}", seed=3)
-    assert isinstance(data, Sequences) and data.seed == 3
-    found = [row for split in ("train", "valid", "test") for row in rows(data, split)]
+    assert isinstance(data, Sequences)
+    assert data.seed == 3
+    found = [row for split in SPLITS for row in rows(data, split)]
     assert sorted(found) == ["four", "one", "three", "two"]
 
 
@@ -119,7 +118,8 @@ def test_lines_of_integers(tmp_path: Path) -> None:
     file = tmp_path / "numbers.txt"
     file.write_text("1 2 3\n4\n5 6\n")
     data = open_data(f"lines:{file}", vocabulary="integers:10")
-    assert isinstance(data, Sequences) and data.size("train") == 1
+    assert isinstance(data, Sequences)
+    assert data.size("train") == 1
     assert data.vocabulary == IntegerVocabulary(10)
     file.write_text("1 2\nx\n3\n")
     with pytest.raises(DataError, match=r"numbers\.txt: example 1: expected integers.*'x'"):
@@ -133,7 +133,7 @@ def test_a_column_of_a_table(tmp_path: Path, name: str, comma: str) -> None:
     file.write_text("".join(comma.join(line) + "\n" for line in lines))
     data = open_data(f"csv:{file}:sequence")
     assert isinstance(data, Sequences)
-    found = [row for split in ("train", "valid", "test") for row in rows(data, split)]
+    found = [row for split in SPLITS for row in rows(data, split)]
     assert sorted(found) == ["AC", "G\nT", "TT"]
     with pytest.raises(DataError, match="no column 'protein'; its columns are id, sequence"):
         open_data(f"csv:{file}:protein")
@@ -142,7 +142,7 @@ def test_a_column_of_a_table(tmp_path: Path, name: str, comma: str) -> None:
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataUnavailable, match=r"nowhere\.txt"):
         open_data(f"lines:{tmp_path}/nowhere.txt")
-    with pytest.raises(ValueError, match="csv:FILE:COLUMN"):
+    with pytest.raises(ValueError, match="missing a required argument: 'column'"):
         open_data("csv:table.csv")
     file = tmp_path / "latin1.txt"
     file.write_bytes(b"caf\xe9\n")
