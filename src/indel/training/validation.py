@@ -58,13 +58,11 @@ class Validator:
         ]
 
         def work(denoiser: Denoiser) -> tuple[torch.Tensor, torch.Tensor]:
-            limited = self.config.training.limit_length
             estimate = evaluate(
                 denoiser,
                 batches,
                 seed=seed,
-                max_length=denoiser.config.max_length if limited else None,
-                num_times=section.num_times,
+                num_times=section.num_times and min(section.num_times, denoiser.schedule.num_steps),
                 first_row=first,
                 progress=False,
             )
