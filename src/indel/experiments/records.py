@@ -33,15 +33,13 @@ class FinalMeasure:
     """Sequences to generate for the error rate."""
     batch_size: int = 64
 
-    def __call__(self, denoiser: Denoiser, data: BatchStream, limit: int | None) -> dict[str, Any]:
+    def __call__(self, denoiser: Denoiser, data: BatchStream) -> dict[str, Any]:
         """The bound in nats and bits a token, and the error rate: means and standard errors."""
         batches = (
             data.examples(at, min(self.batch_size, self.examples - at), self.split).trimmed()
             for at in range(0, self.examples, self.batch_size)
         )
-        estimate = evaluate(
-            denoiser, batches, seed=1, max_length=limit, num_times=self.num_times, progress=False
-        )
+        estimate = evaluate(denoiser, batches, seed=1, num_times=self.num_times, progress=False)
         found = {
             "bound": list(estimate.nats_per_sequence),
             "bits_per_token": list(estimate.bits_per_token),
@@ -67,14 +65,13 @@ def run_record(request: Request, run: Run, measure: FinalMeasure) -> dict[str, A
             f"the model at {run.folder} has another vocabulary than {run.config.data.name}: it "
             "cannot serve here"
         )
-    limit = denoiser.config.max_length if run.config.training.limit_length else None
     record = {
         "rate": run.rate,
         "seed": run.seed,
         "parameters": sum(each.numel() for each in denoiser.parameters()),
         "num_steps": denoiser.schedule.num_steps,
         **_training(run),
-        "final": measure(denoiser, data, limit),
+        "final": measure(denoiser, data),
     }
     write_json(path, {"asked": asked, **record})
     return record

@@ -7,7 +7,7 @@ import math
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from jaxtyping import Float
 from rich.console import Console
 from torch import Tensor
 
-from indel.data import LengthSorted
+from indel.data import BatchStream, LengthSorted
+from indel.model import Denoiser
 from indel.times import TermSizes, TimeLaw
 from indel.training import checkpoints
 from indel.training.averages import WeightAverage
@@ -67,6 +68,17 @@ class TrainingResult:
     bad_steps: int
     seconds: float
 
+    @cached_property
+    def model(self) -> Denoiser:
+        """The best model in validation (the newest one if none was measured), from its checkpoint.
+
+        With averaged weights if there are any, on the CPU and in evaluation mode.
+        """
+        found = self.best or self.checkpoint
+        if found is None:
+            raise TrainingError(f"the run in {self.folder} has no checkpoint yet")
+        return Denoiser.from_pretrained(found / checkpoints.MODEL)
+
 
 @dataclass
 class _Progress:
@@ -87,7 +99,26 @@ def train(
     resume: bool = False,
     console: Console | None = None,
 ) -> TrainingResult:
-    """Train a denoiser, or go on where the newest checkpoint in the folder ends.
+    """Train the denoiser of a config on its data; see `train_denoiser`."""
+    data = config.open_data()
+    return train_denoiser(
+        config.denoiser(data), data, config, folder, resume=resume, console=console
+    )
+
+
+def train_denoiser(
+    denoiser: Denoiser,
+    data: BatchStream,
+    config: TrainingConfig,
+    folder: str | Path,
+    *,
+    resume: bool = False,
+    console: Console | None = None,
+) -> TrainingResult:
+    """Train any denoiser on any data, or go on where the newest checkpoint in the folder ends.
+
+    Of the config the sections optimiser, training and validation are used; the others describe
+    what is given here.
 
     Under `accelerate launch` this is done by several processes, which share each batch. Step n is
     a pure function of the config, n and the state before it: a run that was stopped or killed and
@@ -104,7 +135,7 @@ def train(
         raise TrainingError(f"{folder} holds a run already: resume it or choose another folder")
     if resume and found is None:
         _log.warning("there is no whole checkpoint in %s to resume: starting anew", folder)
-    run = _Run(config, folder, accelerator)
+    run = _Run(denoiser, data, config, folder, accelerator)
     if found is not None:
         run.restore(checkpoints.read_checkpoint(found))
         if accelerator.is_main_process and found != checkpoints.latest(folder):
@@ -117,12 +148,17 @@ def train(
 class _Run:
     """One training run of one process."""
 
-    def __init__(self, config: TrainingConfig, folder: Path, accelerator: Accelerator) -> None:
+    def __init__(
+        self,
+        denoiser: Denoiser,
+        data: BatchStream,
+        config: TrainingConfig,
+        folder: Path,
+        accelerator: Accelerator,
+    ) -> None:
         self.config, self.folder, self.accelerator = config, folder, accelerator
+        self.denoiser = denoiser
         section = config.training
-        data = config.open_data()
-        self.denoiser = config.denoiser(data)
-        self.limit = self.denoiser.config.max_length if section.limit_length else None
         self.validator = Validator(config, data, accelerator)
         self.plan = BatchPlan(
             LengthSorted(data, batch_size=section.batch_size) if section.sort_by_length else data,
@@ -132,7 +168,7 @@ class _Run:
             accelerator.process_index,
             accelerator.num_processes,
         )
-        fit_lengths(self.denoiser, data, max_length=self.limit, seed=section.seed)
+        fit_lengths(denoiser, data, seed=section.seed)
         if section.compile:
             keep_compiled_code()
             self.denoiser.backbone.compile(dynamic=True)
@@ -145,7 +181,7 @@ class _Run:
         self.model, *self.optimisers = accelerator.prepare(DenoiserWork(self.denoiser), *optimisers)
         decay = config.optimiser.average_decay
         self.average = WeightAverage(self.model, decay) if decay else None
-        self.loss = BatchLoss(section, self.limit, accelerator.device)
+        self.loss = BatchLoss(section, accelerator.device)
         self.last_flat_step = (
             flat_steps(section.steps, config.optimiser.cool_down)
             if config.optimiser.schedule == "flat"

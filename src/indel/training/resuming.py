@@ -47,6 +47,8 @@ def check_resumable(
         ("vocabulary", snapshot.denoiser.vocabulary == denoiser.vocabulary),
         ("noise schedule", snapshot.denoiser.schedule == denoiser.schedule),
         ("backbone", snapshot.denoiser.backbone == denoiser.backbone),
+        # Settings that describe the model were compared above.
+        ("network", config.model is not None or snapshot.denoiser == denoiser),
     ):
         if not same:
             raise CheckpointError(
