@@ -87,6 +87,8 @@ class _Progress:
     step: int = 0
     bad_steps: int = 0
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    """Of training steps alone, of this process."""
     best_step: int | None = None
     best_bound: float | None = None
     average_updates: int = 0
@@ -219,13 +221,15 @@ class _Run:
         try:
             with report, Interruption() as interruption:
                 for number in range(start, section.steps):
+                    cpu = time.process_time()
                     values = self._step(number)
+                    self.progress.cpu_seconds += time.process_time() - cpu
                     done = self.progress.step = number + 1
                     self.progress.seconds = time.monotonic() - began
                     last = done == section.steps
                     report.step(done, values)
                     if log and (done % section.log_every == 0 or last or not _finite(values)):
-                        log.write("train", done, {**values, "seconds": self.progress.seconds})
+                        log.write("train", done, {**values, **self._clocks()})
                     self._stop_if_too_bad(number)
                     improved = False
                     if done % self.config.validation.every == 0 or last:
@@ -261,6 +265,9 @@ class _Run:
         return MetricsLog(
             self.folder, after_step=self.progress.step, tensorboard=section.tensorboard
         )
+
+    def _clocks(self) -> dict[str, float]:
+        return {"seconds": self.progress.seconds, "cpu_seconds": self.progress.cpu_seconds}
 
     def _step(self, number: int) -> dict[str, float]:
         """One step: all micro-batches, then an update, unless something is no number."""
@@ -333,7 +340,7 @@ class _Run:
         with self.average.in_place() if self.average else nullcontext():
             self.metrics = self.validator(self.model)
         if log:
-            log.write("validation", done, self.metrics)
+            log.write("validation", done, {**self.metrics, **self._clocks()})
         report.validation(done, self.metrics)
         bound, best = self.metrics["bound"], self.progress.best_bound
         if not math.isfinite(bound) or (best is not None and bound >= best):
