@@ -65,7 +65,7 @@ def test_the_hub_is_asked_for_what_is_no_folder(tmp_path: Path, monkeypatch) -> 
     monkeypatch.setattr("indel.model.folders.snapshot_download", download)
     assert load("someone/some-model").schedule == SCHEDULE
     assert asked == ["someone/some-model"]
-    with pytest.raises(ValueError, match="there is no model 'no/such/path'"):
+    with pytest.raises(ValueError, match="there is no model at no/such/path"):
         load("no/such/path")
     assert asked == ["someone/some-model"]
 
@@ -73,7 +73,7 @@ def test_the_hub_is_asked_for_what_is_no_folder(tmp_path: Path, monkeypatch) -> 
 def test_what_is_nowhere_is_one_clear_line(monkeypatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     for name in ("tekst8", "no/where"):
-        with pytest.raises(ValueError, match=f"there is no model '{name}': expected") as raised:
+        with pytest.raises(ValueError, match=f"there is no model at {name}: expected") as raised:
             load(name)
         assert "\n" not in str(raised.value)
     with pytest.raises(ValueError, match="device 'gpu' is not available"):

@@ -64,6 +64,6 @@ def model_folder(model: str | Path, *, newest: bool = False) -> Path:
         except FileNotFoundError as error:
             reason = f" (the Hub says: {' '.join(str(error.__cause__ or error).split())[:200]})"
     raise ValueError(
-        f"there is no model {str(model)!r}: expected is one of {', '.join(MODELS)}, the folder of "
+        f"there is no model at {model}: expected is one of {', '.join(MODELS)}, the folder of "
         f"a model, a run or a checkpoint, or a repository on the Hub{reason}"
     )

@@ -86,6 +86,22 @@ def repair(
 
     Several x_0 ~ p_θ(x_0 | x_t) are drawn, the text being x_t for t = `strength`. Corrections that
     are at least as likely as `agreement` are made, and nothing else changes.
+
+    Args:
+        text: Any text, of any length; case, punctuation and layout stay.
+        model: A denoiser of letters, or what `indel.load` takes.
+        strength: t, how noisy the text is believed to be.
+        draws: How many x_0 are drawn.
+        agreement: How likely a correction must be.
+        seed: The same seed gives the same repair.
+
+    Returns:
+        `Repair`: `.text`, and the corrections with their alternatives.
+
+    >>> repair("thisn sentsnetne", draws=2).text != ""
+    True
+
+    Reference: Johnson et al. 2021, Sec. 4.2; docs/repair.md
     """
     return Repairer(model, strength, draws, agreement, seed)([text])[0]
 
