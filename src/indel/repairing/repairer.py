@@ -101,7 +101,7 @@ def repair(
     >>> repair("thisn sentsnetne", draws=2).text != ""
     True
 
-    Reference: Johnson et al. 2021, Sec. 4.2; docs/repair.md
+    Reference: Johnson et al. 2021, Fig. 4; docs/repair.md
     """
     return Repairer(model, strength, draws, agreement, seed)([text])[0]
 
