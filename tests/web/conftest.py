@@ -21,7 +21,7 @@ def models() -> Models:
 
 @pytest.fixture(scope="session")
 def files_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where Gradio would put files, if the page made any."""
+    """The temporary folder of the server; the page makes no files there."""
     return tmp_path_factory.mktemp("gradio")
 
 
@@ -29,6 +29,7 @@ def files_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(tmp_path_factory: pytest.TempPathFactory, files_folder: Path) -> Iterator[Server]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADIO_TEMP_DIR", str(files_folder))
+        patch.setenv("TMPDIR", str(files_folder))
         with page_server(tmp_path_factory.mktemp("server")) as found:
             yield found
 

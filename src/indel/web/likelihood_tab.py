@@ -25,6 +25,14 @@ EXAMPLE = (
     "the history of the city begins in the eleventh century when a small market town grew up "
     "around the castle"
 )
+EXAMPLES = {
+    "like the training text": (EXAMPLE,),
+    "the same words, shuffled": (
+        "castle the grew small around begins up the history of city town the when a market in "
+        "eleventh century the",
+    ),
+    "random letters": ("xq vzk jwpf bhd qqz mxr tlkp wvj zzf qhx",),
+}
 HEIGHT = 120
 PARTS = {
     "tokens": "which letters",
@@ -100,9 +108,9 @@ class LikelihoodTab:
                 info="The bound is a mean over so many random chains: more of them, less noise.",
             )
             seed = seed_field()
-        controls = Controls.make()
+        controls = Controls.make(EXAMPLES)
         answer = gr.HTML(elem_id="likelihood-answer")
-        controls.connect(self._work, inputs=[text, chains, seed], outputs=[answer])
+        controls.connect(self._work, inputs=[text, chains], seed=seed, outputs=[answer])
         publish(self.likelihood)
 
     def _work(self, report: Report, text: object, chains: object, seed: object) -> tuple[str]:

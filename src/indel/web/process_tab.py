@@ -17,7 +17,7 @@ from indel.rendering import edit_columns, step_name
 from indel.tokens import CharacterVocabulary
 from indel.trajectories import Trajectory
 from indel.web import html, limits
-from indel.web.events import Controls, publish, seed_field
+from indel.web.events import Controls, in_browser, publish, seed_field
 from indel.web.grids import Grid, letter_look
 from indel.web.jobs import Report
 from indel.web.limits import LIMITS, SEEDS
@@ -25,6 +25,11 @@ from indel.web.players import downloads, player
 from indel.web.summaries import counted, summary_svg
 
 EXAMPLE = "this sentence was typed very badly"
+EXAMPLES = {
+    "a sentence": (EXAMPLE, 0.6),
+    "in place: nothing moves": (EXAMPLE, 0.0),
+    "much comes and goes": ("the quick brown fox jumps over the lazy dog", 1.0),
+}
 VOCABULARY = CharacterVocabulary.text8()
 # The library that draws is not made for several threads.
 _DRAWING = threading.Lock()
@@ -85,23 +90,18 @@ class ProcessTab:
             at = gr.Slider(
                 0, 10, 5, step=1, label="t", info="The edits are summed up until this step."
             )
-        steps.change(
-            lambda last, chosen: gr.Slider(maximum=last, value=min(last, chosen)),
-            [steps, at],
-            at,
-            queue=False,
-            api_visibility="private",
-            show_progress="hidden",
-        )
+        shorter = "(T, t) => ({__type__: 'update', maximum: T, value: Math.min(T, t)})"
+        in_browser(steps.change, shorter, [steps, at], [at])
         with gr.Accordion("Settings", open=False):
             seed = seed_field()
-        controls = Controls.make()
+        controls = Controls.make(EXAMPLES)
         shown = gr.HTML(elem_id="process-player")
         files = gr.HTML()
         pictures = gr.HTML(elem_id="process-pictures")
         controls.connect(
             self._work,
-            inputs=[text, rate, steps, at, seed],
+            inputs=[text, rate, steps, at],
+            seed=seed,
             outputs=[shown, files, pictures],
             also=[text],
         )

@@ -18,6 +18,11 @@ from indel.web.limits import LIMITS, SEEDS
 from indel.web.models import Models
 
 EXAMPLE = "thisn sentsnetne wasstype vssry babdly"
+EXAMPLES = {
+    "badly typed": (EXAMPLE,),
+    "letters missing": ("The wether in the nothern montains is oftn cold and wet.",),
+    "nothing wrong": ("The museum was opened to the public in the summer of 1923.",),
+}
 SHOWN_ALTERNATIVES = 3
 # Small, so that a run is soon at a point where it can be stopped.
 BATCH_SIZE = 8
@@ -71,7 +76,7 @@ class RepairTab:
             )
             compare = gr.Checkbox(True, label="Show the in-place model beside it")
             seed = seed_field()
-        controls = Controls.make()
+        controls = Controls.make(EXAMPLES)
         answer = gr.HTML(elem_id="repair-answer")
         plain = gr.Textbox(
             label="Mended text",
@@ -81,7 +86,10 @@ class RepairTab:
             elem_id="repair-plain",
         )
         controls.connect(
-            self._work, inputs=[text, strength, draws, compare, seed], outputs=[answer, plain]
+            self._work,
+            inputs=[text, strength, draws, compare],
+            seed=seed,
+            outputs=[answer, plain],
         )
         publish(self.repair)
 

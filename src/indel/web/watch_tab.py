@@ -22,6 +22,11 @@ from indel.web.limits import LIMITS, SEEDS
 from indel.web.models import Models
 from indel.web.players import downloads, player
 
+EXAMPLES = {
+    "a text out of nothing": ("text8", ""),
+    "a badly typed sentence": ("text8", "thisn sentsnetne wasstype vssry babdly"),
+    "numbers out of nothing": ("arithmetic", ""),
+}
 Reader = Callable[[str, object, int], list[int]]
 """Makes tokens of what was typed: from a name for messages, the input, and the most tokens."""
 
@@ -101,11 +106,15 @@ class WatchTab:
                 info="How noisy what you type is taken to be.",
             )
             seed = seed_field()
-        controls = Controls.make()
+        controls = Controls.make(EXAMPLES)
         shown = gr.HTML(elem_id="watch-player")
         files = gr.HTML(elem_id="watch-files")
         controls.connect(
-            self._work, inputs=[model, start, t, seed], outputs=[shown, files], also=[start]
+            self._work,
+            inputs=[model, start, t],
+            seed=seed,
+            outputs=[shown, files],
+            also=[start],
         )
         publish(self.watch)
 
