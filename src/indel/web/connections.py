@@ -29,13 +29,17 @@ class ImpatientProtocol(H11Protocol):
         """Start to wait for the first request."""
         super().connection_made(transport)
         host = self.client[0] if self.client else ""
-        if host and not ip_address(host).is_loopback:
+        if self.is_counted(host):
             self._peer = host
             _open[host] += 1
             if _open[host] > LIMITS.connections_of_client:
                 return transport.abort()
         self._follow()
         return None
+
+    def is_counted(self, host: str) -> bool:
+        """Whether connections from there have a limit: this machine itself has none."""
+        return bool(host) and not ip_address(host).is_loopback
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is waited for any more."""
