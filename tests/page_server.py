@@ -1,6 +1,6 @@
 """The page with untrained models, as a process of its own.
 
-python tests/page_server.py SETTINGS    takes JSON, prints its address; ends when its standard input does
+python tests/page_server.py SETTINGS    takes JSON, prints its address; ends with its input
 """
 
 from __future__ import annotations

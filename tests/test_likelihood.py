@@ -177,7 +177,9 @@ class EveryChain:
 def reverse_table(denoiser: Denoiser, t: int, every: list[Tokens]) -> np.ndarray:
     """log p_θ(x_{t−1} | x_t); −inf for an x_t that q cannot produce: only DELs are left at T."""
     table = np.full((len(every), len(every)), -np.inf)
-    possible = [n for n, x in enumerate(every) if t < denoiser.schedule.num_steps or set(x) <= {DEL}]
+    possible = [
+        n for n, x in enumerate(every) if t < denoiser.schedule.num_steps or set(x) <= {DEL}
+    ]
     x_prev = Batch.from_lists([before for before in every for _ in possible])
     x_t = Batch.from_lists([every[n] for _ in every for n in possible])
     seen, times = x_t.without(INS), torch.full((len(x_t),), t)
@@ -295,9 +297,8 @@ def test_random_times_weigh_the_terms_that_they_evaluate() -> None:
     bounds = sampled((0, 1), 3, 2)
     total = 2 * bounds.by_time.sum(dim=1) + bounds.parts.length
     torch.testing.assert_close(bounds.nats, total, rtol=1e-9, atol=1e-9)
-    # Terms that still held log q(x_t|x_0) − log q(x_{t−1}|x_0) would scatter about twice as much.
-    print(bounds.nats.std() / sampled((0, 1), 3).nats.std())
-    assert bounds.nats.std() < 2.5 * sampled((0, 1), 3).nats.std()
+    # It is 2.03 times as much; terms with log q(x_t|x_0) − log q(x_{t−1}|x_0) scatter more.
+    assert bounds.nats.std() < 2.2 * sampled((0, 1), 3).nats.std()
 
 
 # ---------------------------------------------------------------- importance weights

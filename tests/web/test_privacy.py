@@ -98,7 +98,9 @@ def test_a_bad_event_of_the_page_gets_one_sentence_and_4xx(
         if inputs
         for data in bad_values(inputs)
     ]
-    bodies += [{**asked, "fn_index": index, "data": []} for index in (-1, 10**6, SECRET, True, None)]
+    bodies += [
+        {**asked, "fn_index": index, "data": []} for index in (-1, 10**6, SECRET, True, None)
+    ]
     assert len(bodies) > 30
     for body in bodies:
         found = client.post("/gradio_api/queue/join", json=body)

@@ -91,13 +91,17 @@ class Controls:
         for button, fill in self.examples.items():
             values = json.loads(fill.removeprefix("() => "))
             targets = list(inputs[: len(values)])
-            filled = in_browser(button.click, fill if len(values) > 1 else f"{fill}[0]", [], targets)
+            filled = in_browser(
+                button.click, fill if len(values) > 1 else f"{fill}[0]", [], targets
+            )
             started.append(filled.then(**settings))
         # First the end of the run, then the word for it, or late news of the run would replace it.
         stopped = self.cancel.click(
             None, cancels=started, queue=False, api_visibility="private", show_progress="hidden"
         )
-        answer = f"() => [{json.dumps(html.note('Stopped.'))}, {{__type__: 'update', visible: false}}]"
+        answer = (
+            f"() => [{json.dumps(html.note('Stopped.'))}, {{__type__: 'update', visible: false}}]"
+        )
         in_browser(stopped.then, answer, [], [self.status, self.cancel])
 
 

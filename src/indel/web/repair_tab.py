@@ -18,6 +18,10 @@ from indel.web.limits import LIMITS, SEEDS
 from indel.web.models import Models
 
 EXAMPLE = "thisn sentsnetne wasstype vssry babdly"
+LOOK = (
+    "Type or paste text. Point at a marked word to see how sure the model is of it, and what else "
+    "the word might be."
+)
 EXAMPLES = {
     "badly typed": (EXAMPLE,),
     "letters missing": ("The wether in the nothern montains is oftn cold and wet.",),
@@ -46,8 +50,9 @@ class RepairTab:
         model = self.models.of_text(in_place=limits.flag("in_place", in_place))
         return asdict(self._repair(unwatched, model, text, strength, draws, seed))
 
-    def build(self) -> None:
-        """The contents of the tab."""
+    def build(self, *, example: bool) -> None:
+        """The contents of the tab, with the result of an example if asked for."""
+        gr.HTML(html.look(LOOK))
         text = gr.Textbox(
             EXAMPLE,
             label=f"Text, up to {LIMITS.repair_letters:,} characters",
@@ -77,8 +82,10 @@ class RepairTab:
             compare = gr.Checkbox(True, label="Show the in-place model beside it")
             seed = seed_field()
         controls = Controls.make(EXAMPLES)
-        answer = gr.HTML(elem_id="repair-answer")
+        shown, mended = self._example() if example else ("", "")
+        answer = gr.HTML(shown, elem_id="repair-answer")
         plain = gr.Textbox(
+            mended,
             label="Mended text",
             lines=3,
             interactive=False,
@@ -92,6 +99,9 @@ class RepairTab:
             outputs=[answer, plain],
         )
         publish(self.repair)
+
+    def _example(self) -> tuple[str, str]:
+        return self._work(unwatched, EXAMPLE, defaults.STRENGTH, defaults.DRAWS, True, 0)
 
     def _work(
         self,

@@ -18,7 +18,7 @@ from indel.web.connections import http_settings
 from indel.web.guard import Guard, tell_busy
 from indel.web.limits import LIMITS
 from indel.web.models import Models
-from indel.web.players import static, styles
+from indel.web.players import script, styles
 from indel.web.quiet import keep_quiet
 
 # What the system has: fonts from elsewhere would be asked for over the network.
@@ -35,6 +35,7 @@ def running(
     port: int = 7860,
     waiting: int = LIMITS.waiting,
     names: Collection[str] = (),
+    examples: bool = True,
 ) -> Iterator[str]:
     """The page at the address that is yielded, until the block is left; port 0 takes a free one.
 
@@ -42,7 +43,7 @@ def running(
     """
     keep_quiet()
     listener = _listen(host, port)
-    page = build_app(models, waiting=waiting)
+    page = build_app(models, waiting=waiting, examples=examples)
     known = {"localhost", socket.gethostname().lower(), host.lower(), *map(str.lower, names)}
     server = uvicorn.Server(uvicorn.Config(_web_app(page, known), **http_settings()))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
@@ -55,7 +56,7 @@ def running(
         shown = "localhost" if host in ("0.0.0.0", "::") else host
         yield f"http://{f'[{shown}]' if ':' in shown else shown}:{listener.getsockname()[1]}/"
     finally:
-        page._queue.close()
+        page._queue.close()  # type: ignore[no-untyped-call]
         server.should_exit = True
         thread.join(10)
         listener.close()
@@ -78,13 +79,13 @@ def _web_app(page: gr.Blocks, names: Collection[str]) -> FastAPI:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, middleware=[guard])
     # Gradio keeps what a visitor has seen last: only of a few visitors, then.
     page.state_session_capacity = LIMITS.sessions
-    return gr.mount_gradio_app(
+    gr.mount_gradio_app(
         app,
         page,
         path="/",
         theme=THEME,
         css=styles(),
-        head=f"<script>{static('player.js')}</script>",
+        head=f"<script>{script()}</script>",
         app_kwargs={"exception_handlers": {503: tell_busy}},
         footer_links=[],
         run_history=False,
@@ -94,6 +95,7 @@ def _web_app(page: gr.Blocks, names: Collection[str]) -> FastAPI:
         ssr_mode=False,
         max_file_size=1,
     )
+    return app
 
 
 def _listen(host: str, port: int) -> socket.socket:
