@@ -81,8 +81,12 @@ class Visit:
 
     def run(self) -> None:
         """Press Run in the tab that is open and wait until it is done."""
+        # The word of the run before may still be there when this one starts.
+        self.page.evaluate(
+            "document.querySelectorAll('.status p').forEach(word => { word.dataset.old = '' })"
+        )
         self.start()
-        self.page.locator(".status:visible").get_by_text("Done.").wait_for()
+        self.page.locator(".status:visible p:not([data-old])").get_by_text("Done.").wait_for()
 
     def start(self) -> None:
         """Press Run in the tab that is open."""

@@ -43,7 +43,7 @@
       const ink = element instanceof SVGElement ? style.fill : style.color;
       for (const node of element.childNodes)
         if (node.nodeType === Node.TEXT_NODE && node.data.trim()) check(element, node.data, ink);
-      if (!["INPUT", "TEXTAREA"].includes(element.tagName) || element.type === "range") continue;
+      if (!["INPUT", "TEXTAREA"].includes(element.tagName) || ["range", "radio", "checkbox"].includes(element.type)) continue;
       if (element.value) check(element, element.value, ink);
       else if (element.placeholder)
         check(element, element.placeholder, getComputedStyle(element, "::placeholder").color);

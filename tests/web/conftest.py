@@ -52,8 +52,8 @@ def visit(chromium: Any, address: str) -> Iterator[Callable[..., browsers.Visit]
     """Opens the page; whatever the page complained about, or asked of another host, fails."""
     visits: list[browsers.Visit] = []
 
-    def open_page(size: dict[str, int] = browsers.DESKTOP) -> browsers.Visit:
-        visits.append(browsers.Visit(chromium, address, size))
+    def open_page(size: dict[str, int] = browsers.DESKTOP, **settings: Any) -> browsers.Visit:
+        visits.append(browsers.Visit(chromium, address, size, **settings))
         return visits[-1]
 
     yield open_page

@@ -28,7 +28,8 @@ _GAP = 0.85
 def figure1(trajectory: Trajectory, vocabulary: Vocabulary, *, last_digits: bool = False) -> Figure:
     """x_T at the bottom to x_0 at the top: numbers in the colour of x mod 100, marks D and I.
 
-    With `last_digits` it is as in the paper, where only x mod 10 is written. Lines join what is one token in two neighbouring steps.
+    With `last_digits` it is as in the paper, where only x mod 10 is written.
+    Lines join what is one token in two neighbouring steps.
 
     Paper: Fig. 1
     """

@@ -73,12 +73,13 @@ def line_chart(times: Sequence[int], curves: Mapping[str, Sequence[float]], *, u
         top = HEIGHT + 4 + 16 * len(legend)
         legend.append(
             f'<path d="M{LEFT} {top}h30" stroke="{colour}" stroke-width="2" '
-            f'stroke-dasharray="{dashes}"/><text x="{LEFT + 38}" y="{top + 4}">{escape(name)}</text>'
+            f'stroke-dasharray="{dashes}"/>'
+            f'<text x="{LEFT + 38}" y="{top + 4}">{escape(name)}</text>'
         )
     return _svg(body + "".join(legend), "curves", ", ".join(curves), HEIGHT + 16 * len(legend))
 
 
-def _frame(  # noqa: PLR0913
+def _frame(
     low: float,
     high: float,
     step: float,

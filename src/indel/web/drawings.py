@@ -69,7 +69,7 @@ def _svg_row(row: Row, top: int, size: int) -> str:
     for cell in row.cells:
         alone = cell.column if len(cell.ink.symbol) > 1 else None
         kinds.setdefault((cell.fate, _ink_colour(cell), alone), []).append(cell)
-    for (fate, colour, _), cells in kinds.items():
+    for (_, colour, _), cells in kinds.items():
         places = " ".join(str(_left(cell, size) + size / 2) for cell in cells)
         letters = escape("".join(cell.ink.symbol for cell in cells))
         parts.append(

@@ -103,8 +103,9 @@ class Guard:
         if "transfer-encoding" in headers:
             return _refused(411, "say how long the request is")
         size = headers.get("content-length", "0")
-        if not size.isdecimal() or int(size[:12]) > LIMITS.body_bytes:
-            most = f"a request may have {LIMITS.body_bytes:,} bytes, this one has {size[:12]}"
+        # h11 has seen to it that this is a number.
+        if int(size) > LIMITS.body_bytes:
+            most = f"a request may have {LIMITS.body_bytes:,} bytes, this one has {int(size):,}"
             return _refused(413, most)
         if (call or path == _EVENT) and self._has_enough(scope):
             busy = f"one address may have {LIMITS.of_client} requests under way; wait for them"

@@ -24,7 +24,17 @@ from indel.web.quiet import keep_quiet
 # What the system has: fonts from elsewhere would be asked for over the network.
 _FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "DejaVu Sans", "sans-serif")
 _MONO = ("ui-monospace", "DejaVu Sans Mono", "Menlo", "Consolas", "monospace")
-THEME = gr.themes.Base(font=_FONTS, font_mono=_MONO, primary_hue="blue", neutral_hue="gray")
+THEME = gr.themes.Base(font=_FONTS, font_mono=_MONO, primary_hue="blue", neutral_hue="gray").set(
+    # Gradio's own have contrasts of 2.1 to 3.7; at least 4.5 can be read by nearly everybody.
+    button_primary_background_fill="#00619c",
+    button_primary_background_fill_hover="#004f80",
+    button_primary_background_fill_dark="#00619c",
+    button_primary_background_fill_hover_dark="#004f80",
+    body_text_color_subdued="#4d5360",
+    block_info_text_color="#4d5360",
+    input_placeholder_color="#5b6270",
+    input_placeholder_color_dark="#b6bac2",
+)
 
 
 @contextmanager
