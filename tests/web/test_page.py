@@ -166,7 +166,7 @@ def test_each_tab_shows_every_run(visit: Open, tab: str) -> None:
         "Repair": "#repair-answer .mended",
         "Watch": "#watch-player .stage",
         "Process": "#process-player .stage",
-        "Likelihood": "#likelihood-answer .chart",
+        "Likelihood": "#likelihood-answer .total",
     }
     box = page.locator("textarea:visible, input[type=text]:visible").first
     shown = set()
@@ -206,8 +206,9 @@ def test_all_text_can_be_read(visit: Open, size: dict[str, int], theme: str) -> 
 
 def test_low_contrast_is_found(visit: Open) -> None:
     seen = visit()
-    seen.page.evaluate("document.querySelector('.paper h3').style.color = '#999999'")
-    seen.page.add_style_tag(content=".paper h3 { color: #999999 !important }")
+    seen.page.locator(".paper h3").first.evaluate(
+        "title => title.style.setProperty('color', '#999999', 'important')"
+    )
     assert any("Insert and delete" in each for each in seen.low_contrasts())
 
 
