@@ -19,6 +19,7 @@ from indel.web.serving import running  # noqa: E402
 
 IMAGES = ROOT / "docs/images"
 STEPS_BEFORE_END = 6
+TABS = ("Repair", "Watch", "Process", "Likelihood")
 
 
 def main(names: list[str]) -> None:
@@ -28,13 +29,13 @@ def main(names: list[str]) -> None:
     IMAGES.mkdir(exist_ok=True)
     models = open_models(*(names or MODELS))
     with running(models, port=0) as address, browser() as chromium:
-        for size, device, theme in (
-            (DESKTOP, "desktop", "light"),
-            (PHONE, "phone", "light"),
-            (DESKTOP, "dark", "dark"),
+        for size, device, theme, tabs in (
+            (DESKTOP, "desktop", "light", TABS),
+            (PHONE, "phone", "light", TABS),
+            (DESKTOP, "dark", "dark", ("Watch",)),
         ):
             seen = Visit(chromium, address, size, theme=theme)
-            for tab in ("Repair", "Watch", "Process", "Likelihood"):
+            for tab in tabs:
                 seen.open_tab(tab)
                 _point(seen, tab)
                 path = IMAGES / f"page-{tab.lower()}-{device}.png"

@@ -126,6 +126,8 @@ def _nice(value: float) -> int:
 def _scale(low: float, high: float) -> tuple[float, float, float]:
     """Round ends of an axis and the distance of its numbers: about four of them."""
     span = max(high - low, 1e-9)
+    # Noise just below 0 needs no axis of its own.
+    low = low if low < -0.03 * span else 0.0
     power = 10.0 ** math.floor(math.log10(span / 4))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= span / 4)
     return math.floor(low / step) * step, max(math.ceil(high / step), 1) * step, step
