@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+LOW_CONTRASTS = Path(__file__).parent / "low_contrasts.js"
 CHROMIUM = Path("/usr/bin/chromium")
 MISSING = f"there is no {CHROMIUM}: apt-get install chromium"
 DESKTOP = {"width": 1280, "height": 800}
@@ -41,15 +42,23 @@ def browser() -> Iterator[Any]:
 class Visit:
     """One page in the browser, with every complaint and every request that it makes."""
 
-    def __init__(self, chromium: Any, address: str, size: dict[str, int]) -> None:
+    def __init__(
+        self,
+        chromium: Any,
+        address: str,
+        size: dict[str, int],
+        *,
+        theme: str = "light",
+        motion: bool = False,
+    ) -> None:
         # A phone has a finger, and pixels finer than those of the layout.
         context = chromium.new_context(
             viewport=size,
             has_touch=size == PHONE,
             is_mobile=size == PHONE,
             device_scale_factor=2 if size == PHONE else 1,
-            reduced_motion="reduce",
-            color_scheme="light",
+            reduced_motion="no-preference" if motion else "reduce",
+            color_scheme=theme,
         )
         self.page = context.new_page()
         # Of a machine that does other work too; nothing waits so long elsewhere.
@@ -72,8 +81,12 @@ class Visit:
 
     def run(self) -> None:
         """Press Run in the tab that is open and wait until it is done."""
+        # The word of the run before may still be there when this one starts.
+        self.page.evaluate(
+            "document.querySelectorAll('.status p').forEach(word => { word.dataset.old = '' })"
+        )
         self.start()
-        self.page.locator(".status:visible").get_by_text("Done.").wait_for()
+        self.page.locator(".status:visible p:not([data-old])").get_by_text("Done.").wait_for()
 
     def start(self) -> None:
         """Press Run in the tab that is open."""
@@ -82,6 +95,10 @@ class Visit:
     def status(self) -> str:
         """What the line under the buttons says."""
         return str(self.page.locator(".status:visible").first.inner_text()).strip()
+
+    def low_contrasts(self) -> list[str]:
+        """The visible texts whose contrast to what lies behind them is below 4.5 (WCAG 2)."""
+        return list(self.page.evaluate(LOW_CONTRASTS.read_text(encoding="utf-8")))
 
     def close(self) -> None:
         """Leave."""

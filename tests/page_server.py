@@ -1,18 +1,17 @@
 """The page with untrained models, as a process of its own.
 
-python tests/page_server.py [WAITING]    prints its address; ends when its standard input does
+python tests/page_server.py SETTINGS    takes JSON, prints its address; ends with its input
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
-
-from indel.web.limits import LIMITS
+from typing import Any, NamedTuple
 
 
 class Server(NamedTuple):
@@ -35,13 +34,16 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def page_server(folder: Path, waiting: int = LIMITS.waiting) -> Iterator[Server]:
-    """A server that logs to a file in a folder, until the block is left."""
+def page_server(folder: Path, **settings: Any) -> Iterator[Server]:
+    """A server that logs to a file in a folder, until the block is left.
+
+    Settings are those of `running`, and `request_seconds`.
+    """
     log = folder / "server.log"
     with (
         log.open("wb") as file,
         subprocess.Popen(
-            [sys.executable, __file__, str(waiting)],
+            [sys.executable, __file__, json.dumps(settings)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=file,
@@ -63,18 +65,30 @@ def page_server(folder: Path, waiting: int = LIMITS.waiting) -> Iterator[Server]
                 process.kill()
 
 
-def main(waiting: int) -> None:
+def main(request_seconds: float | None = None, **settings: Any) -> None:
     """Serve."""
     import torch
 
+    from indel.web import limits
     from indel.web.serving import running
     from page_models import page_models
 
+    if request_seconds is not None:
+        object.__setattr__(limits.LIMITS, "request_seconds", request_seconds)
+    sys.addaudithook(_tell_of_connections)
     torch.set_num_threads(1)
-    with running(page_models(), port=0, waiting=waiting) as address:
+    with running(page_models(), port=0, **settings) as address:
         print(address.rstrip("/"), flush=True)
         sys.stdin.read()
 
 
+def _tell_of_connections(event: str, values: tuple[object, ...]) -> None:
+    """Log every name that is looked up and every address that is connected to."""
+    if event in ("socket.getaddrinfo", "socket.gethostbyname"):
+        print(f"looks up {values[0]!r}", file=sys.stderr, flush=True)
+    elif event == "socket.connect":
+        print(f"connects to {values[1]!r}", file=sys.stderr, flush=True)
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(**json.loads(sys.argv[1]))

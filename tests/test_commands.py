@@ -56,8 +56,13 @@ def test_sample_prints_sequences_that_depend_on_the_seed_alone(trained: Path, ca
 def test_evaluate_gives_a_bound_whose_parts_add_up(trained: Path, capsys) -> None:
     assert run(["evaluate", str(trained), "--examples", "8", "--samples", "8", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    parts = [mean for name, (mean, _) in report.items() if name.startswith("  ")]
-    assert sum(parts) == pytest.approx(report["nats a sequence"][0], rel=1e-6)
+    means = {name: mean for name, (mean, _) in report.items() if name.startswith("  ")}
+    steps = [mean for name, mean in means.items() if name.startswith("  step ")]
+    assert len(steps) == 10
+    # The divergences of the steps and that of the length, or else the parts, are the bound.
+    bound = pytest.approx(report["nats a sequence"][0], rel=1e-6)
+    assert sum(steps) + means["  length"] == bound
+    assert sum(means.values()) - sum(steps) == bound
     assert 0.0 <= report["error rate"][0] <= 1.0
     assert run(["evaluate", str(trained), "--examples", "4", "--samples", "0"]) == 0
     assert "bits a token" in capsys.readouterr().out

@@ -15,6 +15,7 @@ from indel.cli import run
 from page_models import page_models
 
 # Gradio leaves sockets open in the process that asks it for a port; later tests would be blamed.
+LOADING = "indel is loading its models and their first examples …\n"
 pytestmark = pytest.mark.slow
 
 
@@ -37,9 +38,11 @@ def test_serves_on_this_machine_alone_until_interrupted(options: list[str]) -> N
         assert server.stdout is not None
         assert server.stderr is not None
         try:
+            # Said at once, long before the models are there.
+            assert server.stdout.readline() == LOADING
             line = server.stdout.readline()
-            assert line.startswith("indel is at http://127.0.0.1:"), server.stderr.read()
-            assert httpx.get(line.split()[3], timeout=120).status_code == 200
+            assert line.startswith("indel is ready at http://127.0.0.1:"), server.stderr.read()
+            assert httpx.get(line.split()[4], timeout=120).status_code == 200
             server.send_signal(signal.SIGINT)
             assert server.wait(60) == 0
             assert server.stdout.read() == "stopped\n"
@@ -51,7 +54,7 @@ def test_serves_on_this_machine_alone_until_interrupted(options: list[str]) -> N
 def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert run(["serve", *arguments]) == 2
     out, err = capsys.readouterr()
-    assert not out
+    assert out == LOADING
     assert err.count("\n") == 1
     return err
 
@@ -77,6 +80,10 @@ def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str], options: list[
         assert f"cannot listen on port {port} of 127.0.0.1" in complaint(
             capsys, *options, "--port", port
         )
+
+
+def test_no_address(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
+    assert "--host must be an address or a name" in complaint(capsys, *options, "--host", "")
 
 
 def test_an_address_that_is_not_ours(

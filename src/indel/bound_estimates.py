@@ -25,11 +25,11 @@ class BoundParts(NamedTuple):
     deletions: Float[Tensor, " batch"]
     """−log p_θ of the numbers of DELs."""
     forward: Float[Tensor, " batch"]
-    """log q(x_t | x_{t−1}), at most 0."""
+    """log q(x_{1:T−1} | x_T, x_0), at most 0: what the chain says besides x_0, given back."""
     limit: Float[Tensor, " batch"]
     """−log P(|x_t| ≤ max | x_{t−1}), at least 0: the price of the length limit."""
     length: Float[Tensor, " batch"]
-    """L_T = −log p_θ(|x_T|)."""
+    """log q(x_T|x_0) / p_θ(x_T): the mean is the divergence of the lengths |x_T|, at least 0."""
     importance: Float[Tensor, " batch"]
     """What k chains together gain over the mean of each alone: at most 0, and 0 for k = 1."""
 
@@ -41,7 +41,7 @@ class SequenceBounds:
     nats: Float[Tensor, " batch"]
     parts: BoundParts
     by_time: Float[Tensor, "batch times"]
-    """L_{t−1} in column t − 1; 0 where it was not evaluated."""
+    """The term of step t in column t − 1; 0 where it was not evaluated."""
     evaluated: Bool[Tensor, "batch times"]
     """Which t were evaluated."""
     lengths: Int[Tensor, " batch"]
@@ -139,7 +139,7 @@ class BoundEstimate:
     part_moments: Moments
     """Of each of `BoundParts`."""
     time_moments: Moments
-    """Of L_{t−1}, over the sequences for which t was evaluated."""
+    """Of the terms of each step, over the sequences for which t was evaluated."""
 
     @classmethod
     def of(cls, bounds: SequenceBounds) -> BoundEstimate:
@@ -201,8 +201,9 @@ class BoundEstimate:
 
     @property
     def by_time(self) -> list[Estimate]:
-        """The mean of L_{t−1} at index t − 1, over the sequences for which it was evaluated.
+        """The mean term of step t at index t − 1, over the sequences for which it was evaluated.
 
+        KL(q(x_{t−1}|x_t,x_0) ‖ p_θ(x_{t−1}|x_t)), and what the length limit costs in that step.
         With every t evaluated these and the parts `length` and `importance` sum to the mean bound;
         with random t only in expectation.
         """

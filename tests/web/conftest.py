@@ -21,7 +21,7 @@ def models() -> Models:
 
 @pytest.fixture(scope="session")
 def files_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where Gradio would put files, if the page made any."""
+    """The temporary folder of the server; the page makes no files there."""
     return tmp_path_factory.mktemp("gradio")
 
 
@@ -29,6 +29,7 @@ def files_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(tmp_path_factory: pytest.TempPathFactory, files_folder: Path) -> Iterator[Server]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADIO_TEMP_DIR", str(files_folder))
+        patch.setenv("TMPDIR", str(files_folder))
         with page_server(tmp_path_factory.mktemp("server")) as found:
             yield found
 
@@ -51,8 +52,8 @@ def visit(chromium: Any, address: str) -> Iterator[Callable[..., browsers.Visit]
     """Opens the page; whatever the page complained about, or asked of another host, fails."""
     visits: list[browsers.Visit] = []
 
-    def open_page(size: dict[str, int] = browsers.DESKTOP) -> browsers.Visit:
-        visits.append(browsers.Visit(chromium, address, size))
+    def open_page(size: dict[str, int] = browsers.DESKTOP, **settings: Any) -> browsers.Visit:
+        visits.append(browsers.Visit(chromium, address, size, **settings))
         return visits[-1]
 
     yield open_page

@@ -18,21 +18,25 @@ from indel.pretrained import MODELS  # noqa: E402
 from indel.web.serving import running  # noqa: E402
 
 IMAGES = ROOT / "docs/images"
-STEPS_SHOWN = 8
+STEPS_BEFORE_END = 6
+TABS = ("Repair", "Watch", "Process", "Likelihood")
 
 
 def main(names: list[str]) -> None:
-    """Run each tab and take its picture, on a desk and on a phone."""
+    """Take the picture of each tab with its example, on a desk, on a phone, and in the dark."""
     if not CHROMIUM.exists():
         sys.exit(MISSING)
     IMAGES.mkdir(exist_ok=True)
     models = open_models(*(names or MODELS))
     with running(models, port=0) as address, browser() as chromium:
-        for size, device in ((DESKTOP, "desktop"), (PHONE, "phone")):
-            seen = Visit(chromium, address, size)
-            for tab in ("Repair", "Watch", "Process", "Likelihood"):
+        for size, device, theme, tabs in (
+            (DESKTOP, "desktop", "light", TABS),
+            (PHONE, "phone", "light", TABS),
+            (DESKTOP, "dark", "dark", ("Watch",)),
+        ):
+            seen = Visit(chromium, address, size, theme=theme)
+            for tab in tabs:
                 seen.open_tab(tab)
-                seen.run()
                 _point(seen, tab)
                 path = IMAGES / f"page-{tab.lower()}-{device}.png"
                 seen.page.screenshot(path=path, full_page=True)
@@ -41,13 +45,13 @@ def main(names: list[str]) -> None:
 
 
 def _point(seen: Visit, tab: str) -> None:
-    """Show what a visitor would look at: the reasons of an edit, or the middle of a trajectory."""
+    """Show what a visitor would look at: the reasons of an edit, or a trajectory near its end."""
     edits = seen.page.locator(".place:visible")
     if tab == "Repair" and edits.count():
         edits.first.focus()
     for player in seen.page.locator("indel-player:visible").all():
-        for _ in range(STEPS_SHOWN):
-            player.press("ArrowRight")
+        for _ in range(STEPS_BEFORE_END):
+            player.press("ArrowLeft")
         player.evaluate("element => element.blur()")
 
 

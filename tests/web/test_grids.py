@@ -13,6 +13,7 @@ import torch
 from PIL import Image
 
 from indel import Batch, CharacterVocabulary, IntegerVocabulary
+from indel.plots.colours import contrast
 from indel.process import Schedule, corrupt_chain
 from indel.rendering import Fate
 from indel.trajectories import Trajectory
@@ -91,10 +92,23 @@ def test_a_letter_that_goes_is_shown_struck_out() -> None:
 
 def test_numbers_have_the_colours_of_the_paper() -> None:
     look = number_look(IntegerVocabulary(512))
-    assert look.ink(347).symbol == "7"
-    assert look.ink(347) == look.ink(47)
+    assert look.ink(347).symbol == "347"
+    assert look.ink(347)[1:] == look.ink(47)[1:]
     assert look.ink(348).background != look.ink(347).background
     assert look.text([3, 5]) == "3 5"
+    assert all(contrast(look.ink(n).background, look.ink(n).colour) >= 4.5 for n in range(100))
+
+
+def test_pictures_show_whole_numbers() -> None:
+    numbers = IntegerVocabulary(512)
+    chain = Trajectory.of([1, 0], [[347, numbers.ins], [347]], vocab_size=512)
+    grid = Grid.backwards(chain, number_look(numbers))
+    root = ElementTree.fromstring(as_svg(grid))
+    texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts.count("347") == 2
+    # Three digits are wider than one.
+    assert float(root.attrib["width"]) > 2 * 30
+    assert json.loads(grid.to_json())["noun"] == "number"
 
 
 def test_the_empty_sequence_has_a_grid_and_pictures() -> None:
@@ -146,4 +160,5 @@ def test_downloads_hold_the_files(trajectory: Trajectory) -> None:
 def test_the_page_of_its_own_asks_for_nothing(trajectory: Trajectory) -> None:
     page = standalone(Grid.backwards(trajectory, letter_look(TEXT8)), "x")
     assert "http" not in page
+    assert "prefers-color-scheme: dark" in page
     assert "src=" not in page

@@ -9,8 +9,7 @@ import torch
 from indel import Batch, CharacterVocabulary
 from indel.process import Schedule, corrupt
 from indel.rendering import Fate, edit_columns
-from indel.web.drawings import COLOURS
-from indel.web.summaries import counted, summary_svg
+from indel.web.summaries import INKS, counted, summary_svg
 
 TEXT8 = CharacterVocabulary.text8()
 SVG = "{http://www.w3.org/2000/svg}"
@@ -25,7 +24,7 @@ def test_every_edit_is_one_line_and_every_letter_is_there(text: str, t: int) -> 
     columns = edit_columns(x_0, x_t, edits, TEXT8)
     root = ElementTree.fromstring(summary_svg(columns, t=t))
     lines = [path for path in root.iter(f"{SVG}path") if path.get("stroke")]
-    wanted = Counter(COLOURS[column.fate] for column in columns)
+    wanted = Counter(INKS[column.fate] for column in columns)
     assert Counter(line.get("stroke") for line in lines) == wanted
     heads = [path for path in root.iter(f"{SVG}path") if not path.get("stroke")]
     assert len(heads) == len(x_t.to_lists()[0])

@@ -103,7 +103,7 @@ def evaluate(
     device: Device = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """The bound on the log-likelihood of data, by part; error rate for arithmetic."""
+    """The bound on the log-likelihood of data, by part and by step; error rate for arithmetic."""
     from indel.data import SPLITS, ArithmeticData
     from indel.likelihood import evaluate as evaluate_bound
     from indel.loading import load
@@ -146,11 +146,12 @@ def evaluate(
 
 
 def _report(estimate: BoundEstimate) -> dict[str, tuple[float, float]]:
-    """The bound in three units, then its parts in nats."""
+    """The bound in three units, then in nats its parts and the divergence of each step."""
     report = {
         "nats a sequence": estimate.nats_per_sequence,
         "bits a sequence": estimate.bits_per_sequence,
         "bits a token": estimate.bits_per_token,
     }
     report |= {f"  {name}": part for name, part in estimate.by_part.items()}
+    report |= {f"  step {t}": term for t, term in enumerate(estimate.by_time, start=1)}
     return {name: (pair.mean, pair.standard_error) for name, pair in report.items()}

@@ -17,16 +17,23 @@ def serve(
         str, typer.Option(help="The address to listen on; 0.0.0.0 lets other machines in.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0 takes a free one.")] = 7860,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A name that the page is served under, e.g. by a proxy."),
+    ] = None,
     text8: Model = "text8",
     in_place: Model = "in-place",
     arithmetic: Model = "arithmetic",
 ) -> None:
     """Serve the page: repair, watch, process and likelihood in a browser."""
+    print("indel is loading its models and their first examples …", flush=True)
     try:
         from indel.web.serving import serve as serve_page
     except ImportError as error:
         raise ValueError(f'the page needs {error.name}: pip install "indel[web]"') from error
-    serve_page(open_models(text8, in_place, arithmetic), host=host, port=port)
+    serve_page(
+        open_models(text8, in_place, arithmetic), host=host, port=port, names=allow_host or ()
+    )
 
 
 def open_models(text8: str, in_place: str, arithmetic: str) -> Models:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize, to_rgb
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
@@ -15,7 +15,6 @@ from indel.process.edits import INSERTED
 from indel.tokens import Vocabulary
 from indel.trajectories import Trajectory
 
-COLOURS_OF = 100
 DIGITS_OF = 10
 # In inches; a square shrinks where a sequence would be wider than the page.
 PAGE = 15.0
@@ -23,12 +22,13 @@ LARGEST = 0.34
 LEFT, RIGHT = 0.75, 1.15
 NOTES = 0.95
 _SIDE = 0.9
-_ROW = 1.75
+_GAP = 0.85
 
 
-def figure1(trajectory: Trajectory, vocabulary: Vocabulary) -> Figure:
-    """x_T at the bottom to x_0 at the top: colour x mod 100, digit x mod 10, marks D and I.
+def figure1(trajectory: Trajectory, vocabulary: Vocabulary, *, last_digits: bool = False) -> Figure:
+    """x_T at the bottom to x_0 at the top: numbers in the colour of x mod 100, marks D and I.
 
+    With `last_digits` it is as in the paper, where only x mod 10 is written.
     Lines join what is one token in two neighbouring steps.
 
     Paper: Fig. 1
@@ -40,7 +40,11 @@ def figure1(trajectory: Trajectory, vocabulary: Vocabulary) -> Figure:
     rows = upright_rows([len(state) for state in trajectory.states], links)
     width = max((row[-1] for row in rows if row), default=0.0) + 1
     unit = min(LARGEST, (PAGE - LEFT - RIGHT) / width)
-    height = _ROW * unit * (len(rows) - 1) + unit
+    digits = 1 if last_digits else len(str(vocabulary.size - 1))
+    # A square of one digit; numbers of three digits are written smaller in it.
+    letters = 72 * unit * (0.55 if digits == 1 else 1.25 / digits)
+    spread = _SIDE + _GAP
+    height = spread * unit * (len(rows) - 1) + unit
     size = (max(width * unit + LEFT + RIGHT, 6.5), height + NOTES + 0.3)
     figure = Figure(figsize=size, facecolor="white")
     axis = figure.add_axes((0.0, NOTES / size[1], 1.0, (height + 0.1) / size[1]))
@@ -52,34 +56,34 @@ def figure1(trajectory: Trajectory, vocabulary: Vocabulary) -> Figure:
         for child, parent in pairs:
             axis.plot(
                 [rows[number][child], rows[number + 1][parent]],
-                [_ROW * number + _SIDE / 2, _ROW * (number + 1) - _SIDE / 2],
+                [spread * number + _SIDE / 2, spread * (number + 1) - _SIDE / 2],
                 color=colours.FAINT,
                 linewidth=max(0.5, 3.2 * unit),
                 solid_capstyle="butt",
                 zorder=1,
             )
     for number, (time, state) in enumerate(zip(trajectory.times, trajectory.states, strict=True)):
-        y = _ROW * number
+        y = spread * number
         label = min(x for row in rows for x in row[:1]) - 0.8
         axis.text(label, y, f"$x_{{{time}}}$", ha="right", va="center", fontsize=10)
         for x, token in zip(rows[number], state, strict=True):
-            _draw_token(axis, x, y, token, vocabulary, 72 * unit * 0.55)
-    _directions(axis, width - 0.5, _ROW * (len(rows) - 1), unit)
-    _notes(figure)
+            name = str(token % DIGITS_OF) if last_digits else str(token)
+            _draw_token(axis, x, y, token, name, vocabulary, letters)
+    _directions(axis, width - 0.5, spread * (len(rows) - 1), unit)
+    _notes(figure, last_digits=last_digits)
     return figure
 
 
 def _draw_token(
-    axis: Axes, x: float, y: float, token: int, vocabulary: Vocabulary, size: float
+    axis: Axes, x: float, y: float, token: int, name: str, vocabulary: Vocabulary, size: float
 ) -> None:
     markers = {vocabulary.ins: ("I", colours.INSERT), vocabulary.del_: ("D", colours.DELETE)}
     if token in markers:
         letter, ink = markers[token]
-        face, edge = to_rgb("white"), ink
+        face, edge = "white", ink
     else:
-        letter = str(token % DIGITS_OF)
-        face, edge = to_rgb(colormaps["viridis"](token % COLOURS_OF / COLOURS_OF)), "none"
-        ink = "white" if _luminance(face) < 0.4 else "black"
+        face, ink = colours.number_colours(token)
+        letter, edge = name, "none"
     corner = (x - _SIDE / 2, y - _SIDE / 2)
     axis.add_patch(
         Rectangle(corner, _SIDE, _SIDE, facecolor=face, edgecolor=edge, linewidth=0.8, zorder=2)
@@ -88,10 +92,6 @@ def _draw_token(
     axis.text(
         x, y, letter, color=ink, ha="center", va="center_baseline", fontsize=size, weight=weight
     )
-
-
-def _luminance(colour: tuple[float, float, float]) -> float:
-    return 0.2126 * colour[0] + 0.7152 * colour[1] + 0.0722 * colour[2]
 
 
 def _directions(axis: Axes, right: float, top: float, unit: float) -> None:
@@ -117,17 +117,21 @@ def _directions(axis: Axes, right: float, top: float, unit: float) -> None:
         axis.text(beside, top / 2, text, rotation=90, va="center", ha="center", fontsize=8)
 
 
-def _notes(figure: Figure) -> None:
+def _notes(figure: Figure, *, last_digits: bool) -> None:
     """What colours and letters mean."""
     width, height = figure.get_size_inches()
     bar = figure.add_axes((0.6 / width, 0.5 / height, 2.0 / width, 0.12 / height))
-    scale = ScalarMappable(Normalize(0, COLOURS_OF), colormaps["viridis"])
+    scale = ScalarMappable(Normalize(0, colours.COLOURS_OF), colormaps["viridis"])
     figure.colorbar(scale, cax=bar, orientation="horizontal", ticks=[0, 50, 100])
     bar.tick_params(labelsize=8)
-    figure.text(0.6 / width, 0.68 / height, f"colour: $x$ mod {COLOURS_OF}", fontsize=8)
+    figure.text(0.6 / width, 0.68 / height, f"colour: $x$ mod {colours.COLOURS_OF}", fontsize=8)
     for line, (letter, colour, text) in enumerate(
         (
-            ("7", "black", f"digit: $x$ mod {DIGITS_OF}"),
+            (
+                "7",
+                "black",
+                f"digit: $x$ mod {DIGITS_OF}" if last_digits else "the number $x$ itself",
+            ),
             ("D", colours.DELETE, "deleted by the noise here: the model has put in a token"),
             ("I", colours.INSERT, "inserted by the noise here: the model takes it out"),
         )

@@ -16,18 +16,21 @@ Diffusion over sequences that can insert, delete and replace tokens: mend a badl
 watch a model make one out of noise."""
 
 
-def build_app(models: Models, *, waiting: int = LIMITS.waiting) -> gr.Blocks:
-    """The page and its API for the models given; so many requests may wait."""
+def build_app(models: Models, *, waiting: int = LIMITS.waiting, examples: bool = True) -> gr.Blocks:
+    """The page and its API for the models given; so many requests may wait.
+
+    With `examples` each tab shows a result from the start, which is worked out here.
+    """
     page = gr.Blocks(title="indel", analytics_enabled=False)
     with page:
         gr.Markdown(HEAD)
         with gr.Tab("Repair"):
-            RepairTab(models).build()
+            RepairTab(models).build(example=examples)
         with gr.Tab("Watch"):
-            WatchTab(models).build()
+            WatchTab(models).build(example=examples)
         with gr.Tab("Process"):
-            ProcessTab().build()
+            ProcessTab().build(example=examples)
         with gr.Tab("Likelihood"):
-            LikelihoodTab(models).build()
+            LikelihoodTab(models).build(example=examples)
     page.queue(max_size=waiting, api_open=False)
     return page

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from indel.plots.colours import number_colours
 from indel.process.edits import INSERTED
 from indel.rendering import Fate, column_order, step_name
 from indel.tokens import Vocabulary
@@ -48,6 +49,10 @@ class Look:
     vocabulary: Vocabulary
     ink: Callable[[int], Ink]
     text: Callable[[Sequence[int]], str]
+    noun: str = "letter"
+    """What a token is called."""
+    width: int = 1
+    """The most characters of a token."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,9 @@ class Grid:
 
     columns: int
     rows: tuple[Row, ...]
+    noun: str = "letter"
+    width: int = 1
+    """Of a column, in characters."""
 
     @classmethod
     def backwards(cls, trajectory: Trajectory, look: Look) -> Grid:
@@ -111,7 +119,7 @@ class Grid:
             regular = [token for token in state if token < look.vocabulary.size]
             rows.append(Row(step_name(time), look.text(regular), tuple(cells)))
             before = dict(zip(living, state, strict=True))
-        return cls(len(order), tuple(rows))
+        return cls(len(order), tuple(rows), look.noun, look.width)
 
     def to_json(self) -> str:
         """For the player: a cell is [column, symbol, fate, is_marker, background, colour]."""
@@ -127,7 +135,8 @@ class Grid:
             }
             for row in self.rows
         ]
-        return json.dumps({"columns": self.columns, "rows": rows}, ensure_ascii=False)
+        grid = {"noun": self.noun, "width": self.width, "rows": rows}
+        return json.dumps(grid, ensure_ascii=False)
 
 
 def letter_look(vocabulary: Vocabulary) -> Look:
@@ -140,19 +149,19 @@ def letter_look(vocabulary: Vocabulary) -> Look:
 
 
 def number_look(vocabulary: Vocabulary) -> Look:
-    """Numbers as the paper shows them: the colour is x mod 100, the digit x mod 10.
+    """Numbers as they are, in the paper's colour for x mod 100.
 
     Paper: Fig. 1
     """
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
-
-    # 99 and 0 are neighbours, and so must their colours be.
-    circle = colormaps["twilight"]
 
     def ink(token: int) -> Ink:
-        red, green, blue, _ = circle(token % 100 / 100)
-        dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.45
-        return Ink(str(token % 10), to_hex((red, green, blue)), "#ffffff" if dark else "#000000")
+        face, letters = number_colours(token)
+        return Ink(str(token), face, letters)
 
-    return Look(vocabulary, ink, lambda tokens: " ".join(map(str, tokens)))
+    return Look(
+        vocabulary,
+        ink,
+        lambda tokens: " ".join(map(str, tokens)),
+        noun="number",
+        width=len(str(vocabulary.size - 1)),
+    )

@@ -34,6 +34,11 @@ def sheets(papers: Iterable[str]) -> str:
     return f'<div class="sheets">{"".join(papers)}</div>'
 
 
+def look(text: str) -> str:
+    """One sentence, already HTML, on what there is to see."""
+    return f'<p class="look">{text}</p>'
+
+
 def note(text: str) -> str:
     """One sentence about what is shown."""
     return f'<p class="note" role="status">{shown(text)}</p>'

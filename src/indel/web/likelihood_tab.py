@@ -1,9 +1,9 @@
-"""Likelihood: how many bits a character costs under each model, by part and by step."""
+"""Likelihood: how many bits a character costs under each model, by step and by part."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
@@ -14,8 +14,8 @@ from indel.batch import Batch
 from indel.bound_estimates import BoundEstimate
 from indel.likelihood import evaluate
 from indel.model import Denoiser
-from indel.plots.colours import DELETE, INSERT
 from indel.web import html, limits
+from indel.web.charts import bar_chart
 from indel.web.events import Controls, publish, seed_field
 from indel.web.jobs import Report, unwatched
 from indel.web.limits import LIMITS, SEEDS
@@ -25,32 +25,50 @@ EXAMPLE = (
     "the history of the city begins in the eleventh century when a small market town grew up "
     "around the castle"
 )
-HEIGHT = 120
+LOOK = (
+    "The fewer bits per character, the likelier the model finds the text: compare the two models, "
+    "and a sentence with its own words shuffled."
+)
+EXAMPLES = {
+    "like the training text": (EXAMPLE,),
+    "the same words, shuffled": (
+        "castle the grew small around begins up the history of city town the when a market in "
+        "eleventh century the",
+    ),
+    "random letters": ("xq vzk jwpf bhd qqz mxr tlkp wvj zzf qhx",),
+}
+UNIT = "bits per character"
+BY_STEP = (
+    "Each bar is how far the model’s guess of x<sub>t−1</sub> from x<sub>t</sub> is from the "
+    "truth, KL(q(x<sub>t−1</sub> | x<sub>t</sub>, x<sub>0</sub>) ‖ p<sub>θ</sub>); with ℓ, that of "
+    "the length of x<sub>T</sub>, they add up to the bound. None is negative in the mean; a bar "
+    "just below 0 is the noise of few chains."
+)
 PARTS = {
-    "tokens": "which letters",
-    "deletions": "where letters are missing",
-    "forward": "given back, as the noise is known",
-    "limit": "the limit on the length",
-    "length": "the length of the noise",
+    "tokens": "to say which letters",
+    "deletions": "to say where letters are missing",
+    "forward": "given back: what the noise itself is known to do",
+    "limit": "for keeping to the longest length",
+    "length": "to say how long the noise is",
 }
 
 
 @dataclass(frozen=True)
 class Bits:
-    """A bound in bits a character, with what it is made of."""
+    """A bound in bits per character, with what it is made of."""
 
     total: float
     error: float
     """The standard error over chains and pieces of text; NaN for one alone."""
     by_part: dict[str, float]
     by_step: list[float]
-    """Of L_{t−1} at index t − 1."""
+    """KL(q(x_{t−1}|x_t,x_0) ‖ p_θ(x_{t−1}|x_t)) at index t − 1."""
     letters: str
     """The text as the model sees it."""
 
     @classmethod
     def of(cls, estimate: BoundEstimate, letters: str) -> Bits:
-        """From nats a sequence to bits a character."""
+        """From nats per sequence to bits per character."""
         unit = 1.0 / (math.log(2.0) * float(estimate.lengths.double().mean()))
         total = estimate.bits_per_token
         return cls(
@@ -71,7 +89,7 @@ class LikelihoodTab:
     def likelihood(
         self, text: str, in_place: bool = False, chains: int = 4, seed: int = 0
     ) -> dict[str, Any]:
-        """An upper bound on −log₂ p_θ(text) in bits a character, its parts and its steps."""
+        """An upper bound on −log₂ p_θ(text) in bits per character, its parts and its steps."""
         model = self.models.of_text(in_place=limits.flag("in_place", in_place))
         bits = self._bits(unwatched, model, text, chains, seed)
         return {
@@ -82,8 +100,9 @@ class LikelihoodTab:
             "letters": bits.letters,
         }
 
-    def build(self) -> None:
-        """The contents of the tab."""
+    def build(self, *, example: bool) -> None:
+        """The contents of the tab, with the result of an example if asked for."""
+        gr.HTML(html.look(LOOK))
         text = gr.Textbox(
             EXAMPLE,
             label=f"Text, up to {LIMITS.scored_letters} letters a–z",
@@ -100,9 +119,10 @@ class LikelihoodTab:
                 info="The bound is a mean over so many random chains: more of them, less noise.",
             )
             seed = seed_field()
-        controls = Controls.make()
-        answer = gr.HTML(elem_id="likelihood-answer")
-        controls.connect(self._work, inputs=[text, chains, seed], outputs=[answer])
+        controls = Controls.make(EXAMPLES)
+        (first,) = self._work(unwatched, EXAMPLE, 2, 0) if example else ("",)
+        answer = gr.HTML(first, elem_id="likelihood-answer")
+        controls.connect(self._work, inputs=[text, chains], seed=seed, outputs=[answer])
         publish(self.likelihood)
 
     def _work(self, report: Report, text: object, chains: object, seed: object) -> tuple[str]:
@@ -141,32 +161,17 @@ class LikelihoodTab:
 def _sheet(name: str, bits: Bits) -> str:
     error = "" if math.isnan(bits.error) else f" ± {bits.error:.2f}"
     parts = html.items((words, f"{bits.by_part[part]:.2f}") for part, words in PARTS.items())
-    numbers = html.items((f"t = {t}", f"{bit:.3f}") for t, bit in enumerate(bits.by_step, start=1))
+    length = bits.by_part["length"]
+    numbers = html.items(
+        [(f"t = {t}", f"{bit:.3f}") for t, bit in enumerate(bits.by_step, start=1)]
+        + [("length", f"{length:.3f}")]
+    )
     return (
         f'<section class="paper"><h3>{name}</h3>'
-        f'<p class="total">at most <b>{bits.total:.2f}</b>{error} bits a character</p>'
-        f"{parts}<h3>By step, t = 1 … {len(bits.by_step)}</h3>"
-        f"{_bars(bits.by_step)}<details><summary>The numbers</summary>{numbers}</details>"
-        f"{html.note(f'Scored as: {bits.letters}')}</section>"
-    )
-
-
-def _bars(values: Sequence[float]) -> str:
-    """One bar a step, in proportion; a step that gives bits back hangs below the line."""
-    # What a model cannot say at all costs infinitely many bits, which no bar can show.
-    values = [value if math.isfinite(value) else 0.0 for value in values]
-    high, low = max(0.0, *values), min(0.0, *values)
-    scale = HEIGHT / max(high - low, 1e-9)
-    zero = high * scale
-    bars = "".join(
-        f'<rect x="{10 * t}" y="{zero - max(value, 0.0) * scale:.1f}" width="9" '
-        f'height="{abs(value) * scale:.1f}" fill="{INSERT if value >= 0 else DELETE}">'
-        f"<title>t = {t + 1}: {value:.3f} bits</title></rect>"
-        for t, value in enumerate(values)
-    )
-    width = 10 * len(values)
-    return (
-        f'<svg class="bars" viewBox="0 0 {width} {HEIGHT}" preserveAspectRatio="none" role="img" '
-        f'aria-label="bits of each step, from {low:.3f} to {high:.3f}">{bars}'
-        f'<path d="M0 {zero:.1f}H{width}" stroke="#000000" stroke-width="0.5"/></svg>'
+        f'<p class="total">at most <b>{bits.total:.2f}</b>{error} bits per character</p>'
+        f"<h3>By step</h3>{bar_chart(bits.by_step, length, unit=UNIT)}"
+        f'<p class="quiet">{BY_STEP}</p>'
+        f"<details><summary>The numbers</summary>{numbers}</details>"
+        f'<h3>By part</h3>{parts}<p class="quiet">Scored as: {html.shown(bits.letters)}</p>'
+        "</section>"
     )

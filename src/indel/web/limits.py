@@ -31,6 +31,13 @@ class Limits:
     """Visitors, and calls of the API, of which the server remembers the state of the page."""
     body_bytes: int = 4 * 2**20
     """Of any request."""
+    of_client: int = 4
+    """Requests that one address on another machine may have waiting and running together."""
+    connections: int = 512
+    connections_of_client: int = 64
+    """Of one address on another machine."""
+    request_seconds: float = 20.0
+    """For a request to arrive; what is half said then is dropped."""
 
 
 LIMITS = Limits()
@@ -80,8 +87,13 @@ def whole(name: str, value: object, low: int, high: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
         raise ValueError(f"{name} must be a whole number in {low}…{high}, got {value!r:.40}")
     if not low <= value <= high:
-        raise ValueError(f"{name} must lie in {low}…{high}, got {value:g}")
+        raise ValueError(f"{name} must lie in {low}…{high}, got {_short(value)}")
     return int(value)
+
+
+def _short(value: int | float) -> str:
+    # A number of a thousand digits has no float, and perhaps no decimal form either.
+    return f"{value:g}" if -1e300 < value < 1e300 else "a number far from it"
 
 
 def share(name: str, value: object) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import json
 from functools import cache
 from html import escape
 from importlib.resources import files
 
-from indel.plots import colours
 from indel.web.drawings import as_gif, as_svg
 from indel.web.grids import Grid
+from indel.web.themes import theme_styles
 
 
 @cache
@@ -20,15 +21,14 @@ def static(name: str) -> str:
 
 @cache
 def styles() -> str:
-    """All styles, with the colours of the figures."""
-    named = {
-        "inserted": colours.INSERT,
-        "deleted": colours.DELETE,
-        "replaced": colours.REPLACE,
-        "faint": colours.FAINT,
-    }
-    variables = "".join(f"--indel-{name}: {colour};" for name, colour in named.items())
-    return f":root {{{variables}}}\n{static('player.css')}\n{static('page.css')}"
+    """The styles of the page, in light and dark."""
+    return f"{theme_styles()}{static('page.css')}"
+
+
+@cache
+def script() -> str:
+    """The player, with its styles in itself."""
+    return static("player.js").replace('"/* player.css */"', json.dumps(static("player.css")))
 
 
 def player(grid: Grid, name: str) -> str:
@@ -46,7 +46,7 @@ def standalone(grid: Grid, name: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(name)}</title>\n<style>\n{styles()}\n</style>\n</head>\n"
         f'<body class="standalone">\n<h1>{escape(name)}</h1>\n{player(grid, name)}\n'
-        f"<script>\n{static('player.js')}\n</script>\n</body>\n</html>\n"
+        f"<script>\n{script()}\n</script>\n</body>\n</html>\n"
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,23 +9,30 @@ import gradio as gr
 import torch
 
 from indel.batch import Batch
-from indel.plots.noise_curves import figure7
 from indel.process import Edits, Schedule, corrupt_chain, summarise
 from indel.rendering import edit_columns, step_name
 from indel.tokens import CharacterVocabulary
 from indel.trajectories import Trajectory
 from indel.web import html, limits
-from indel.web.events import Controls, publish, seed_field
+from indel.web.charts import line_chart
+from indel.web.events import Controls, in_browser, publish, seed_field
 from indel.web.grids import Grid, letter_look
-from indel.web.jobs import Report
+from indel.web.jobs import Report, unwatched
 from indel.web.limits import LIMITS, SEEDS
 from indel.web.players import downloads, player
 from indel.web.summaries import counted, summary_svg
 
 EXAMPLE = "this sentence was typed very badly"
+LOOK = (
+    "See noise take a sentence apart: letters are deleted, inserted and replaced, until nothing "
+    "but a length is left. The model learns to go the other way."
+)
+EXAMPLES = {
+    "a sentence": (EXAMPLE, 0.6),
+    "in place: nothing moves": (EXAMPLE, 0.0),
+    "much comes and goes": ("the quick brown fox jumps over the lazy dog", 1.0),
+}
 VOCABULARY = CharacterVocabulary.text8()
-# The library that draws is not made for several threads.
-_DRAWING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -71,8 +76,9 @@ class ProcessTab:
             "unchanged": [level.unchanged for level in levels],
         }
 
-    def build(self) -> None:
-        """The contents of the tab."""
+    def build(self, *, example: bool) -> None:
+        """The contents of the tab, with the result of an example if asked for."""
+        gr.HTML(html.look(LOOK))
         text = gr.Textbox(
             EXAMPLE,
             label=f"Sentence, up to {LIMITS.sequence_letters} letters a–z",
@@ -85,23 +91,19 @@ class ProcessTab:
             at = gr.Slider(
                 0, 10, 5, step=1, label="t", info="The edits are summed up until this step."
             )
-        steps.change(
-            lambda last, chosen: gr.Slider(maximum=last, value=min(last, chosen)),
-            [steps, at],
-            at,
-            queue=False,
-            api_visibility="private",
-            show_progress="hidden",
-        )
+        shorter = "(T, t) => ({__type__: 'update', maximum: T, value: Math.min(T, t)})"
+        in_browser(steps.change, shorter, [steps, at], [at])
         with gr.Accordion("Settings", open=False):
             seed = seed_field()
-        controls = Controls.make()
-        shown = gr.HTML(elem_id="process-player")
-        files = gr.HTML()
-        pictures = gr.HTML(elem_id="process-pictures")
+        controls = Controls.make(EXAMPLES)
+        first = self._work(unwatched, EXAMPLE, 0.6, 10, 5, 0) if example else ("", "", "")
+        shown = gr.HTML(first[0], elem_id="process-player")
+        files = gr.HTML(first[1])
+        pictures = gr.HTML(first[2], elem_id="process-pictures")
         controls.connect(
             self._work,
-            inputs=[text, rate, steps, at, seed],
+            inputs=[text, rate, steps, at],
+            seed=seed,
             outputs=[shown, files, pictures],
             also=[text],
         )
@@ -119,7 +121,7 @@ class ProcessTab:
         name = f"The edits from {step_name(0)} to {step_name(chain.at)}"
         columns = edit_columns(chain.states[0], x_t, chain.edits, VOCABULARY)
         pictures = _sheet(name, summary_svg(columns, t=chain.at) + html.note(counted(columns)))
-        pictures += _sheet("The noise schedule", _schedule_svg(chain.schedule))
+        pictures += _schedule_sheet(chain.schedule)
         return player(grid, "The forward process, step by step"), files, pictures
 
 
@@ -134,12 +136,31 @@ def _draw(text: object, rate: object, steps: object, at: object, seed: object) -
     return Chain(schedule, states, chosen, summarise(states[: chosen + 1], VOCABULARY.size))
 
 
-def _schedule_svg(schedule: Schedule) -> str:
-    file = io.StringIO()
-    with _DRAWING:
-        figure7(schedule).savefig(file, format="svg")
-    # A page has one declaration of its own already.
-    return file.getvalue()[file.getvalue().index("<svg") :]
+def _schedule_sheet(schedule: Schedule) -> str:
+    """What a step does to a token, and what all steps until t have left of x_0.
+
+    Paper: Fig. 7
+    """
+    levels = schedule.describe()
+    times = [level.t for level in levels]
+    step = {
+        "kept": [level.copy for level in levels],
+        "replaced": [level.replace for level in levels],
+        "deleted": [level.delete for level in levels],
+        "inserted before it": [level.insert for level in levels],
+    }
+    left = {
+        "never deleted": [1.0, *(level.survived for level in levels)],
+        "and never replaced": [1.0, *(level.unchanged for level in levels)],
+    }
+    charts = [
+        f'<section><p class="quiet">{name}</p>{chart}</section>'
+        for name, chart in (
+            ("A token in step t is …", line_chart(times, step, unit="probability")),
+            ("A token of x₀ after step t is …", line_chart([0, *times], left, unit="probability")),
+        )
+    ]
+    return f'<section class="paper"><h3>The noise schedule</h3>{html.sheets(charts)}</section>'
 
 
 def _sheet(name: str, drawing: str) -> str:

@@ -18,6 +18,15 @@ from indel.web.limits import LIMITS, SEEDS
 from indel.web.models import Models
 
 EXAMPLE = "thisn sentsnetne wasstype vssry babdly"
+LOOK = (
+    "Type or paste text. Point at a marked word to see how sure the model is of it, and what else "
+    "the word might be."
+)
+EXAMPLES = {
+    "badly typed": (EXAMPLE,),
+    "letters missing": ("The wether in the nothern montains is oftn cold and wet.",),
+    "nothing wrong": ("The museum was opened to the public in the summer of 1923.",),
+}
 SHOWN_ALTERNATIVES = 3
 # Small, so that a run is soon at a point where it can be stopped.
 BATCH_SIZE = 8
@@ -41,8 +50,9 @@ class RepairTab:
         model = self.models.of_text(in_place=limits.flag("in_place", in_place))
         return asdict(self._repair(unwatched, model, text, strength, draws, seed))
 
-    def build(self) -> None:
-        """The contents of the tab."""
+    def build(self, *, example: bool) -> None:
+        """The contents of the tab, with the result of an example if asked for."""
+        gr.HTML(html.look(LOOK))
         text = gr.Textbox(
             EXAMPLE,
             label=f"Text, up to {LIMITS.repair_letters:,} characters",
@@ -71,9 +81,11 @@ class RepairTab:
             )
             compare = gr.Checkbox(True, label="Show the in-place model beside it")
             seed = seed_field()
-        controls = Controls.make()
-        answer = gr.HTML(elem_id="repair-answer")
+        controls = Controls.make(EXAMPLES)
+        shown, mended = self._example() if example else ("", "")
+        answer = gr.HTML(shown, elem_id="repair-answer")
         plain = gr.Textbox(
+            mended,
             label="Mended text",
             lines=3,
             interactive=False,
@@ -81,9 +93,15 @@ class RepairTab:
             elem_id="repair-plain",
         )
         controls.connect(
-            self._work, inputs=[text, strength, draws, compare, seed], outputs=[answer, plain]
+            self._work,
+            inputs=[text, strength, draws, compare],
+            seed=seed,
+            outputs=[answer, plain],
         )
         publish(self.repair)
+
+    def _example(self) -> tuple[str, str]:
+        return self._work(unwatched, EXAMPLE, defaults.STRENGTH, defaults.DRAWS, True, 0)
 
     def _work(
         self,

@@ -8,8 +8,13 @@ from html import escape
 
 from indel.plots.layouts import upright_rows
 from indel.rendering import EditColumn, Fate, Token, step_name
-from indel.web.drawings import COLOURS
 
+INKS = {
+    Fate.KEPT: "var(--indel-ink)",
+    Fate.REPLACED: "var(--indel-replaced)",
+    Fate.INSERTED: "var(--indel-inserted)",
+    Fate.DELETED: "var(--indel-deleted)",
+}
 # In pixels.
 UNIT, MARGIN, LABEL, FONT_SIZE = 19, 14, 34, 17
 TOP, MIDDLE, BOTTOM = 22, 75, 128
@@ -54,7 +59,8 @@ def _x(place: float) -> float:
 
 def _name(name: str, y: int) -> str:
     return (
-        f'<text x="{MARGIN}" y="{y + 6}" font-size="{FONT_SIZE}" font-style="italic">{name}</text>'
+        f'<text x="{MARGIN}" y="{y + 6}" font-size="{FONT_SIZE}" font-style="italic" '
+        f'fill="var(--indel-ink)">{name}</text>'
     )
 
 
@@ -64,14 +70,14 @@ def _letter(token: Token | None, x: float | None, y: int) -> str:
     weight = "bold" if token.is_marker else "normal"
     return (
         f'<text x="{x}" y="{y + 6}" text-anchor="middle" font-family="monospace" '
-        f'font-size="{FONT_SIZE}" font-weight="{weight}" fill="{COLOURS[token.fate]}">'
+        f'font-size="{FONT_SIZE}" font-weight="{weight}" fill="{INKS[token.fate]}">'
         f"{escape(token.symbol)}</text>"
     )
 
 
 def _edit(fate: Fate, start: float | None, end: float | None) -> str:
     """A line from above to below; what has only one end has a sign in the middle instead."""
-    colour = COLOURS[fate]
+    colour = INKS[fate]
     x_start, y_start = (end, MIDDLE) if start is None else (start, TOP + _CLEAR)
     x_end, y_end = (start, MIDDLE) if end is None else (end, BOTTOM - _CLEAR)
     head = "" if end is None else f'<path d="M{x_end} {y_end}l-4 -8h8z" fill="{colour}"/>'
@@ -84,6 +90,6 @@ def _edit(fate: Fate, start: float | None, end: float | None) -> str:
         return line
     return (
         f'{line}<circle cx="{x_start if start is None else x_end}" cy="{MIDDLE}" r="7" '
-        f'fill="#ffffff" stroke="{colour}"/><text x="{end if start is None else start}" '
+        f'fill="var(--indel-paper)" stroke="{colour}"/><text x="{end if start is None else start}" '
         f'y="{MIDDLE + 5}" text-anchor="middle" font-size="14" fill="{colour}">{fate.value}</text>'
     )

@@ -14,7 +14,7 @@ from indel.model import Denoiser
 from indel.randomness import RowSeeds
 from indel.sampling import Samples, denoise_from, generate
 from indel.trajectories import Trajectory
-from indel.web import limits
+from indel.web import html, limits
 from indel.web.events import Controls, publish, seed_field
 from indel.web.grids import Grid, Look, letter_look, number_look
 from indel.web.jobs import Report, unwatched
@@ -22,6 +22,15 @@ from indel.web.limits import LIMITS, SEEDS
 from indel.web.models import Models
 from indel.web.players import downloads, player
 
+LOOK = (
+    "See a text come out of nothing: letters arrive where a + has opened a place, change, and go, "
+    "until words can be read."
+)
+EXAMPLES = {
+    "a text out of nothing": ("text8", ""),
+    "a badly typed sentence": ("text8", "thisn sentsnetne wasstype vssry babdly"),
+    "numbers out of nothing": ("arithmetic", ""),
+}
 Reader = Callable[[str, object, int], list[int]]
 """Makes tokens of what was typed: from a name for messages, the input, and the most tokens."""
 
@@ -74,8 +83,9 @@ class WatchTab:
             "result": watched.look.text(trajectory.states[-1]),
         }
 
-    def build(self) -> None:
-        """The contents of the tab."""
+    def build(self, *, example: bool) -> None:
+        """The contents of the tab, with the result of an example if asked for."""
+        gr.HTML(html.look(LOOK))
         names = [
             ("Text", "text8"),
             ("Text, in-place model", "in-place"),
@@ -101,11 +111,16 @@ class WatchTab:
                 info="How noisy what you type is taken to be.",
             )
             seed = seed_field()
-        controls = Controls.make()
-        shown = gr.HTML(elem_id="watch-player")
-        files = gr.HTML(elem_id="watch-files")
+        controls = Controls.make(EXAMPLES)
+        first = self._work(unwatched, "text8", "", 1, 0) if example else ("", "")
+        shown = gr.HTML(first[0], elem_id="watch-player")
+        files = gr.HTML(first[1], elem_id="watch-files")
         controls.connect(
-            self._work, inputs=[model, start, t, seed], outputs=[shown, files], also=[start]
+            self._work,
+            inputs=[model, start, t],
+            seed=seed,
+            outputs=[shown, files],
+            also=[start],
         )
         publish(self.watch)
 

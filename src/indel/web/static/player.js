@@ -1,43 +1,55 @@
 // <indel-player data-grid="…">: plays the rows of a grid, one after the other.
 // Everything is built from text nodes: nothing that is shown can become markup.
+// It lives in a shadow tree: whoever replaces the element's data and children, as Gradio does at
+// each run, cannot empty it, and other styles do not reach it.
 (() => {
-  const PAUSE = 350; // milliseconds a row
+  const STYLES = "/* player.css */";
+  const SPACE = "·";
   const make = (name, properties = {}, ...children) => {
     const element = Object.assign(document.createElement(name), properties);
     element.append(...children);
     return element;
   };
+  const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
   const look = (element, cell) => {
     const [, symbol, fate, isMarker, background, colour] = cell;
-    element.textContent = symbol;
+    // A space that stays is blank, so that the words can be read; one that comes or goes is seen.
+    element.textContent = symbol === SPACE && fate === "kept" ? " " : symbol;
     element.className = "cell " + fate + (isMarker ? " marker" : "") + (background ? " square" : "");
     element.style.background = isMarker ? "" : background || "";
     element.style.color = isMarker ? "" : colour || "";
   };
 
-  const line = (row) => {
-    const cells = [];
-    let next = 0;
-    for (const cell of row.cells) {
-      if (cell[0] > next) cells.push(" ".repeat(cell[0] - next));
-      const span = make("span");
-      look(span, cell);
-      cells.push(span);
-      next = cell[0] + 1;
-    }
-    return make("span", { className: "cells" }, ...cells);
-  };
-
   class Player extends HTMLElement {
+    static observedAttributes = ["data-grid"];
+
     connectedCallback() {
-      if (this.rows) return;
-      const grid = JSON.parse(this.dataset.grid);
+      if (!this.shadowRoot) this.attachShadow({ mode: "open" });
+      if (this.built !== this.dataset.grid) this.build();
+    }
+
+    attributeChangedCallback() {
+      if (this.shadowRoot && this.built !== this.dataset.grid) this.build();
+    }
+
+    disconnectedCallback() {
+      this.halt();
+      this.sizes?.disconnect();
+      this.seen?.disconnect();
+      this.built = null;
+    }
+
+    build() {
+      this.halt();
+      this.built = this.dataset.grid;
+      const grid = JSON.parse(this.built);
       this.rows = grid.rows;
+      this.noun = grid.noun;
+      this.width = grid.width;
       this.step = 0;
-      this.timer = null;
-      this.places = Array.from({ length: grid.columns }, () => make("span", { className: "cell" }));
-      this.stage = make("div", { className: "stage" }, ...this.places);
+      this.letters = new Map();
+      this.stage = make("div", { className: "stage" });
       this.stage.setAttribute("aria-hidden", "true");
       this.now = make("p", { className: "now" });
       this.back = make("button", { type: "button", textContent: "◀", title: "One step back (←)" });
@@ -51,8 +63,13 @@
       const controls = make("div", { className: "controls" },
         this.back, this.play, this.on, this.slider, this.count);
       this.lines = this.rows.map((row, number) => {
+        const cells = row.cells.map((cell) => {
+          const span = make("span");
+          look(span, cell);
+          return span;
+        });
         const button = make("button", { type: "button", className: "line", tabIndex: -1 },
-          make("b", { textContent: row.name }), line(row));
+          make("b", { textContent: row.name }), make("span", { className: "cells" }, ...cells));
         button.addEventListener("click", () => this.stop(number));
         return button;
       });
@@ -61,33 +78,47 @@
       this.list.setAttribute("role", "group");
       const all = make("details", { open: true }, make("summary", { textContent: "All steps" }), this.list);
       const legend = make("p", { className: "legend" });
+      const sample = this.noun === "number" ? "7" : "a";
       for (const [fate, marker, sign, words] of [
-        ["inserted", " marker", "+", "a letter will come here"],
-        ["inserted", "", "a", "new"],
-        ["replaced", "", "a", "changed"],
-        ["deleted", " marker", "a", "goes"],
+        ["inserted", " marker", "+", "a " + this.noun + " will come here"],
+        ["inserted", "", sample, "new"],
+        ["replaced", "", sample, "changed"],
+        ["deleted", " marker", sample, "goes"],
       ])
         legend.append(make("span", {}, make("span", { className: "cell " + fate + marker, textContent: sign }), " " + words));
-      this.append(this.now, this.stage, controls, legend, all);
+      this.shadowRoot.replaceChildren(make("style", { textContent: STYLES }),
+        this.now, this.stage, controls, legend, all);
       this.tabIndex = 0;
       this.setAttribute("role", "group");
       this.back.addEventListener("click", () => this.stop(this.step - 1));
       this.on.addEventListener("click", () => this.stop(this.step + 1));
       this.play.addEventListener("click", () => this.toggle());
       this.slider.addEventListener("input", () => this.stop(Number(this.slider.value)));
-      this.addEventListener("keydown", (event) => this.key(event));
-      this.stop(0);
+      this.onkeydown = (event) => this.key(event);
+      this.sizes?.disconnect();
+      this.sizes = new ResizeObserver(() => this.arrange());
+      this.sizes.observe(this.stage);
+      this.stop(isStill() ? this.rows.length - 1 : 0);
+      this.playWhenSeen();
     }
 
-    disconnectedCallback() {
-      clearInterval(this.timer);
+    playWhenSeen() {
+      this.seen?.disconnect();
+      if (isStill()) return;
+      this.seen = new IntersectionObserver((entries) => {
+        if (!entries.some((entry) => entry.isIntersecting)) return;
+        this.seen.disconnect();
+        if (this.step === 0 && !this.timer) this.toggle();
+      });
+      this.seen.observe(this);
     }
 
     key(event) {
       if (event.altKey || event.ctrlKey || event.metaKey) return;
       const to = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: this.rows.length - 1 }[event.key];
+      const target = event.composedPath()[0];
       if (to !== undefined) this.stop(to);
-      else if (event.key === " " && event.target.tagName !== "SUMMARY") this.toggle();
+      else if (event.key === " " && target.tagName !== "SUMMARY") this.toggle();
       else return;
       event.preventDefault();
     }
@@ -95,16 +126,22 @@
     toggle() {
       if (this.timer) return this.stop(this.step);
       if (this.step === this.rows.length - 1) this.show(0);
+      // About eight seconds for all.
+      const pause = Math.max(150, Math.min(600, 8000 / this.rows.length));
       this.timer = setInterval(() => {
         if (this.step === this.rows.length - 1) this.stop(this.step);
         else this.show(this.step + 1);
-      }, PAUSE);
+      }, pause);
       this.label();
     }
 
-    stop(step) {
+    halt() {
       clearInterval(this.timer);
       this.timer = null;
+    }
+
+    stop(step) {
+      this.halt();
       this.show(step);
       this.label();
     }
@@ -119,13 +156,9 @@
     show(step) {
       this.step = Math.max(0, Math.min(step, this.rows.length - 1));
       const row = this.rows[this.step];
-      for (const place of this.places) {
-        place.className = "cell";
-        place.textContent = "";
-        place.removeAttribute("style");
-      }
-      for (const cell of row.cells) look(this.places[cell[0]], cell);
-      this.now.replaceChildren(make("b", { textContent: row.name }), " ", make("bdi", { textContent: row.text || "(no letter yet)" }));
+      this.now.replaceChildren(make("b", { textContent: row.name }), " ",
+        make("bdi", { textContent: row.text || "(no " + this.noun + " yet)" }));
+      this.arrange();
       this.slider.value = this.step;
       this.slider.setAttribute("aria-valuetext", row.name);
       this.count.textContent = this.step + 1 + " / " + this.rows.length;
@@ -134,6 +167,44 @@
       const above = current.offsetTop; // the list is its offset parent
       if (above < this.list.scrollTop || above + current.offsetHeight > this.list.scrollTop + this.list.clientHeight)
         this.list.scrollTop = above - this.list.clientHeight / 2;
+    }
+
+    // Puts the tokens that live now side by side, word by word; those that lived before glide there.
+    arrange() {
+      const row = this.rows[this.step];
+      const size = parseFloat(getComputedStyle(this.stage).fontSize) || 18;
+      const unit = size * (0.64 * this.width + (this.width > 1 ? 0.6 : 0));
+      const height = size * 1.6;
+      const room = Math.max(1, Math.floor(this.stage.clientWidth / unit));
+      const living = new Set(row.cells.map((cell) => cell[0]));
+      for (const [name, element] of this.letters)
+        if (!living.has(name)) {
+          this.letters.delete(name);
+          element.remove();
+        }
+      let line = 0;
+      let place = 0;
+      row.cells.forEach((cell, number) => {
+        const isSpace = cell[1] === SPACE;
+        if (!isSpace && (number === 0 || row.cells[number - 1][1] === SPACE)) {
+          let length = 1;
+          while (number + length < row.cells.length && row.cells[number + length][1] !== SPACE && this.width === 1) length++;
+          if (place > 0 && place + length > room) [line, place] = [line + 1, 0];
+        }
+        if (place >= room && !isSpace) [line, place] = [line + 1, 0];
+        let element = this.letters.get(cell[0]);
+        if (!element) {
+          element = make("span");
+          this.letters.set(cell[0], element);
+          this.stage.append(element);
+        }
+        look(element, cell);
+        element.style.width = unit - (this.width > 1 ? 3 : 0) + "px";
+        element.style.transform = `translate(${Math.min(place, room) * unit}px, ${line * height}px)`;
+        place++;
+      });
+      const wanted = (line + 1) * height + "px";
+      if (this.stage.style.height !== wanted) this.stage.style.height = wanted;
     }
   }
 
