@@ -23,6 +23,7 @@ from indel.commands import (
     serving,
     training,
 )
+from indel.extras import MissingExtraError
 
 BAD_INPUT = 2
 
@@ -60,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
         return app(arguments or ["--help"], prog_name="indel", standalone_mode=False) or 0
     except typer.TyperException as error:
         return _complain(_reason(error), error.exit_code)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, MissingExtraError) as error:
         return _complain(str(error), BAD_INPUT)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from indel import extras
 from indel.commands.opening import model_folder, run_folder
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def export(
     import json
     import tempfile
 
+    # Asked for before the bound is measured, which takes long.
+    extras.require("the curve on the card of a model", "matplotlib", "plots")
     from indel.data import SPLITS, ChunkStream, open_data
     from indel.files import write_output
     from indel.likelihood import evaluate

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from indel import extras
+
 if TYPE_CHECKING:
     from indel.web.models import Models
 
@@ -22,10 +24,10 @@ def serve(
     arithmetic: Model = "arithmetic",
 ) -> None:
     """Serve the page: repair, watch, process and likelihood in a browser."""
-    try:
-        from indel.web.serving import serve as serve_page
-    except ImportError as error:
-        raise ValueError(f'the page needs {error.name}: pip install "indel[web]"') from error
+    for package in ("gradio", "matplotlib", "PIL"):
+        extras.require("the page", package, "web")
+    from indel.web.serving import serve as serve_page
+
     serve_page(open_models(text8, in_place, arithmetic), host=host, port=port)
 
 

@@ -42,7 +42,6 @@ def train(
 ) -> None:
     """Train a denoiser: preset, then --config, then --set."""
     from indel.training import load_config, load_run_config
-    from indel.training import train as run_training
     from indel.training.config_files import changed
 
     overrides = parsed_settings(set_ or [], "--set")
@@ -58,6 +57,9 @@ def train(
     if dry_run:
         _show_plan(settings, folder)
         return
+    # Only here: the plan needs no package that training alone needs.
+    from indel.training import train as run_training
+
     logging.basicConfig(
         level=logging.WARNING, format="%(message)s", handlers=[RichHandler(show_path=False)]
     )

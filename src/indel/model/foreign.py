@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from indel import extras
 from indel.model import settings
 
 
@@ -105,10 +106,4 @@ class HuggingFaceEncoder(nn.Module):
 
 
 def _transformers() -> Any:
-    try:
-        import transformers
-    except ImportError as error:
-        raise ImportError(
-            'this backbone needs the package transformers: pip install "indel[transformers]"'
-        ) from error
-    return transformers
+    return extras.require("this backbone", "transformers", "transformers")

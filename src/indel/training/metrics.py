@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from indel import extras
 from indel.files import whole_file
 from indel.training.errors import TrainingError
 
@@ -76,13 +77,9 @@ def _plain(value: Any) -> Any:
 
 
 def _board(folder: Path, after_step: int) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise TrainingError(
-            f"TensorBoard is not installed ({error}): pip install tensorboard, or set "
-            "training.tensorboard = false"
-        ) from None
+    extras.require("training.tensorboard = true", "tensorboard", "train")
+    from torch.utils.tensorboard import SummaryWriter
+
     # What a run wrote after its checkpoint, before it was killed, is hidden.
     return SummaryWriter(str(folder / "tensorboard"), purge_step=after_step + 1)
 
