@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 
 @contextmanager
@@ -25,6 +27,29 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         except BaseException:
             partial.unlink()
             raise
+
+
+@contextmanager
+def mode_of_the_umask(path: Path) -> Iterator[None]:
+    """Give a file that is written inside (safetensors makes private ones) the usual permissions."""
+    path.touch()
+    mode = path.stat().st_mode
+    yield
+    path.chmod(mode)
+
+
+def sha256(path: Path) -> str:
+    """The checksum of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file; an error of any kind in it is a `ValueError`."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def write_output(path: Path, content: bytes) -> None:

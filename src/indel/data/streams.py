@@ -46,6 +46,12 @@ class BatchStream(ABC):
             raise ValueError(f"split must be one of {', '.join(SPLITS)}; got {split!r}")
         return self._examples(at_least(0, "start", start), at_least(1, "count", count), split)
 
+    def fingerprint(self) -> str:
+        """A checksum that changes when the data does: of the first examples, or of all there is."""
+        first = self.examples(0, 64)
+        content = f"{first.lengths.tolist()} {first.tokens[first.mask].tolist()}"
+        return hashlib.sha256(content.encode()).hexdigest()
+
     def batch(self, number: int, size: int, split: Split = "train") -> Batch:
         """Batch n: examples n·size … (n+1)·size−1."""
         at_least(1, "size", size)

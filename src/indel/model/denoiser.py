@@ -12,11 +12,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from indel.batch import Batch
+from indel.files import mode_of_the_umask
 from indel.model import folders
 from indel.model.config import DenoiserConfig
 from indel.model.length import LengthTable
 from indel.model.presets import preset_config
 from indel.model.sinusoids import sinusoids
+from indel.pretrained import MODELS, pretrained_folder
 from indel.process import Schedule, checks
 from indel.tokens import Vocabulary
 
@@ -173,7 +175,9 @@ class Denoiser(
 
     def _save_pretrained(self, save_directory: Path) -> None:
         folders.write_config(save_directory, self.config)
-        super()._save_pretrained(save_directory)
+        with mode_of_the_umask(save_directory / folders.WEIGHTS):
+            super()._save_pretrained(save_directory)
+        folders.write_checksums(save_directory)
 
     @classmethod
     def from_pretrained(  # type: ignore[override]  # a folder says all: no arguments of __init__
@@ -187,11 +191,13 @@ class Denoiser(
         revision: str | None = None,
         map_location: str | torch.device = "cpu",
     ) -> Denoiser:
-        """Load what `save_pretrained` wrote, from a folder or from a repository on the Hub.
+        """Load what `save_pretrained` wrote: a bundled model, a folder or a repository on the Hub.
 
-        The denoiser is in evaluation mode. Nothing is unpickled and no code is run.
+        A name that is neither a bundled model nor a folder is looked for on the Hub. The denoiser
+        is in evaluation mode. Nothing is unpickled and no code is run.
         """
-        folder = Path(pretrained_model_name_or_path)
+        name = str(pretrained_model_name_or_path)
+        folder = pretrained_folder(name) if name in MODELS else Path(name)
         if not folder.is_dir():
             downloaded = _download(
                 pretrained_model_name_or_path,
@@ -203,6 +209,7 @@ class Denoiser(
             )
             folder = Path(downloaded)
         config = folders.read_config(folder)
+        folders.check_checksums(folder)
         # The initial weights are overwritten; drawing them must not move torch's generator.
         with torch.random.fork_rng(devices=[]):
             denoiser = cls(config)
@@ -213,7 +220,7 @@ class Denoiser(
 def _download(repository: str | Path, **options: Any) -> str:
     try:
         folder: str = snapshot_download(
-            str(repository), allow_patterns=list(folders.FILES), **options
+            str(repository), allow_patterns=[*folders.FILES, folders.CHECKSUMS], **options
         )
         return folder
     except (OSError, ValueError) as error:  # no such repository, no network, no valid name

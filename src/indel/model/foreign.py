@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import huggingface_hub.constants
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from indel import extras
 from indel.model import settings
+
+# What names a repository: attention kernels, code, weights of a part, quantisers.
+_FETCHING = frozenset(
+    {
+        "attn_implementation",
+        "auto_map",
+        "backbone",
+        "backbone_config",
+        "experts_implementation",
+        "quantization_config",
+        "trust_remote_code",
+        "use_kernels",
+        "use_pretrained_backbone",
+        "use_timm_backbone",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +45,12 @@ class HuggingFaceConfig:
     """Plain JSON data, e.g. {"hidden_size": 64, "num_hidden_layers": 2}."""
 
     def __post_init__(self) -> None:
+        for name in self.options:
+            if name.startswith("_") or name in _FETCHING:
+                raise ValueError(
+                    f"options must hold sizes and the like, got {name!r}, which can make "
+                    "transformers fetch code or weights"
+                )
         config = self._config()
         if config.is_encoder_decoder:
             raise ValueError(
@@ -49,7 +73,10 @@ class HuggingFaceConfig:
                 "transformers draws initial weights from torch's global generator; "
                 "call torch.manual_seed and leave generator out"
             )
-        encoder = HuggingFaceEncoder(_transformers().AutoModel.from_config(self._config()))
+        config = self._config()
+        with _offline():
+            model = _transformers().AutoModel.from_config(config, trust_remote_code=False)
+        encoder = HuggingFaceEncoder(model)
         self._try_out(encoder, max_length + 1)
         return encoder
 
@@ -81,7 +108,9 @@ class HuggingFaceConfig:
         return cls(values["model_type"], values["options"])
 
     def _config(self) -> Any:
-        return _transformers().AutoConfig.for_model(self.model_type, **self.options)
+        library = _transformers()
+        with _offline():
+            return library.AutoConfig.for_model(self.model_type, **self.options)
 
 
 class HuggingFaceEncoder(nn.Module):
@@ -103,6 +132,17 @@ class HuggingFaceEncoder(nn.Module):
         output = self.encoder(inputs_embeds=embedded, attention_mask=mask.long())
         hidden: Tensor = output.last_hidden_state
         return hidden
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """Inside of this block Hugging Face's libraries refuse to use the network."""
+    before = huggingface_hub.constants.HF_HUB_OFFLINE
+    huggingface_hub.constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        huggingface_hub.constants.HF_HUB_OFFLINE = before
 
 
 def _transformers() -> Any:

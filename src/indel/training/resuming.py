@@ -13,6 +13,9 @@ from indel.training.config_files import JSON_NAME, flat_settings
 from indel.training.errors import CheckpointError
 from indel.training.learning_rates import flat_steps
 
+FINGERPRINT = "data_fingerprint"
+"""Where the state of a checkpoint has the checksum of its data."""
+
 # These say for how long and what is looked at, not what step n does.
 HARMLESS = frozenset(
     {
@@ -32,7 +35,11 @@ HARMLESS = frozenset(
 
 
 def check_resumable(
-    snapshot: Snapshot, config: TrainingConfig, denoiser: DenoiserConfig, folder: Path
+    snapshot: Snapshot,
+    config: TrainingConfig,
+    denoiser: DenoiserConfig,
+    fingerprint: str,
+    folder: Path,
 ) -> None:
     """Refuse a config under which the run would not be the same, naming what differs."""
     before = flat_settings(TrainingConfig.from_dict(snapshot.config))
@@ -47,6 +54,8 @@ def check_resumable(
         ("vocabulary", snapshot.denoiser.vocabulary == denoiser.vocabulary),
         ("noise schedule", snapshot.denoiser.schedule == denoiser.schedule),
         ("backbone", snapshot.denoiser.backbone == denoiser.backbone),
+        # Checkpoints of older versions have no fingerprint.
+        ("content", snapshot.state.get(FINGERPRINT, fingerprint) == fingerprint),
     ):
         if not same:
             raise CheckpointError(
