@@ -206,7 +206,7 @@ def test_out_follows_a_link_and_replaces_no_device(model: str, tmp_path: Path) -
     ("arguments", "says"),
     [
         (["repair", "a", "--model", "no-such-model"], "no-such-model"),
-        (["repair", "a", "--model", "{model}", "--strength", "33"], "1…32, got 33"),
+        (["repair", "a", "--model", "{model}", "--strength", "32"], "1…31, got 32"),
         (["repair", "a", "--model", "{model}", "--strength", "0"], "0"),
         (["repair", "a", "--model", "{model}", "--draws", "0"], "0"),
         (["repair", "a", "--model", "{model}", "--agreement", "2"], "got 2.0"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,12 +15,22 @@ from typing import Any, BinaryIO
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Write under a temporary name, flush, rename; also safe when two processes do so at once."""
+    """Write under a temporary name, flush, rename; also safe when two processes do so at once.
+
+    A file that is replaced keeps its permissions; a new one gets those of the umask.
+    """
     partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Not tempfile: others may read the file if the umask allows it.
-    with partial.open("xb") as file:
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+
+    def create(name: str, flags: int) -> int:
+        # Not tempfile: others may read the file if the umask, or the file before it, allows it.
+        return os.open(name, flags, 0o666 if mode is None else mode & 0o600)
+
+    with open(partial, "xb", opener=create) as file:
         try:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             yield file
             file.flush()
             os.fsync(file.fileno())

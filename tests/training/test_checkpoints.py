@@ -194,3 +194,13 @@ def test_a_manifest_that_does_not_list_the_files_is_damage(
     newest = find_checkpoint(tmp_path)
     (newest / "manifest.json").write_text(manifest, encoding="utf-8")
     assert find_checkpoint(tmp_path) != newest
+
+
+def test_a_disk_that_fills_between_checkpoints_is_named(tmp_path: Path) -> None:
+    # The configs fit, but not many records.
+    program = start_program(tmp_path / "run", file_limit=4000, training__save_every=100_000)
+    _, errors = program.communicate()
+    assert program.returncode == 2, errors
+    (message,) = (line for line in errors.splitlines() if "cannot write" in line)
+    assert "metrics.jsonl: File too large; make room, then resume" in message
+    assert "Errno" not in errors

@@ -24,6 +24,8 @@ def serve(
     arithmetic: Model = "arithmetic",
 ) -> None:
     """Serve the page: repair, watch, process and likelihood in a browser."""
+    if not host.strip():
+        raise ValueError(f"--host must be an address, such as 127.0.0.1 or 0.0.0.0, got {host!r}")
     for package in ("gradio", "matplotlib", "PIL"):
         extras.require("the page", package, "web")
     from indel.web.serving import serve as serve_page

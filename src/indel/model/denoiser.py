@@ -18,6 +18,7 @@ from indel.model.config import DenoiserConfig
 from indel.model.length import LengthTable
 from indel.model.presets import preset_config
 from indel.model.sinusoids import sinusoids
+from indel.model.sizes import check_size
 from indel.pretrained import MODELS, pretrained_folder
 from indel.process import Schedule, checks
 from indel.tokens import Vocabulary
@@ -76,6 +77,7 @@ class Denoiser(
 
     def __init__(self, config: DenoiserConfig, *, generator: torch.Generator | None = None) -> None:
         """Start from T5's initial weights, drawn by the generator (default: torch's own)."""
+        check_size(config)
         super().__init__()
         # The mixin would write its own idea of the configuration; `_save_pretrained` writes ours.
         self._hub_mixin_config = None

@@ -51,7 +51,7 @@ class HuggingFaceConfig:
                     f"options must hold sizes and the like, got {name!r}, which can make "
                     "transformers fetch code or weights"
                 )
-        config = self._config()
+        config = self.library_config()
         if config.is_encoder_decoder:
             raise ValueError(
                 f"model_type {self.model_type!r} has a decoder; a backbone is one stack "
@@ -61,7 +61,11 @@ class HuggingFaceConfig:
     @property
     def width(self) -> int:
         """The width of its hidden states, and of the embeddings that go in."""
-        width: int = self._config().hidden_size
+        width = getattr(self.library_config(), "hidden_size", None)
+        if not isinstance(width, int) or width < 1:
+            raise ValueError(
+                f"hidden_size of {self.model_type!r} must be an integer ≥ 1, got {width!r}"
+            )
         return width
 
     def build(
@@ -73,9 +77,12 @@ class HuggingFaceConfig:
                 "transformers draws initial weights from torch's global generator; "
                 "call torch.manual_seed and leave generator out"
             )
-        config = self._config()
-        with _offline():
-            model = _transformers().AutoModel.from_config(config, trust_remote_code=False)
+        config = self.library_config()
+        try:
+            with _offline():
+                model = _transformers().AutoModel.from_config(config, trust_remote_code=False)
+        except Exception as error:  # the library raises nothing narrower
+            raise ValueError(f"no {self.model_type!r} can be built: {_one_line(error)}") from error
         encoder = HuggingFaceEncoder(model)
         self._try_out(encoder, max_length + 1)
         return encoder
@@ -107,10 +114,16 @@ class HuggingFaceConfig:
         values = settings.fields("a Hugging Face encoder", data, ["kind", "model_type", "options"])
         return cls(values["model_type"], values["options"])
 
-    def _config(self) -> Any:
+    def library_config(self) -> Any:
+        """The configuration of transformers' own kind."""
         library = _transformers()
-        with _offline():
-            return library.AutoConfig.for_model(self.model_type, **self.options)
+        try:
+            with _offline():
+                return library.AutoConfig.for_model(self.model_type, **self.options)
+        except Exception as error:  # the library raises nothing narrower
+            raise ValueError(
+                f"model_type {self.model_type!r} with these options: {_one_line(error)}"
+            ) from error
 
 
 class HuggingFaceEncoder(nn.Module):
@@ -143,6 +156,11 @@ def _offline() -> Iterator[None]:
         yield
     finally:
         huggingface_hub.constants.HF_HUB_OFFLINE = before
+
+
+def _one_line(error: Exception) -> str:
+    """The message of an error of another library."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 
 def _transformers() -> Any:

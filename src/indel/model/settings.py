@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from math import isfinite
 from typing import Any
+
+MOST = 2**63 - 1
+"""The largest integer that torch knows."""
 
 
 def integer(name: str, value: int, *, least: int) -> None:
-    """An integer that is not too small."""
+    """An integer that is neither too small nor too large."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be an integer ≥ {least}, got {value!r}")
+    if value > MOST:
+        raise ValueError(f"{name} must be at most {MOST}, got {value!r}")
 
 
 def share(name: str, value: float) -> None:
     """A number in [0, 1)."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not isfinite(value) or not 0.0 <= value < 1.0:
+    # Compared first: integers of hundreds of digits are no floats.
+    if not number or not 0.0 <= value < 1.0:
         raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
 
 

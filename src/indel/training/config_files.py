@@ -63,8 +63,10 @@ def parse_value(text: str) -> Any:
     """
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except ValueError:  # no TOML, or an integer of thousands of digits
         return text
+    except RecursionError:
+        raise ValueError(f"a value is nested too deeply: {text[:40]}…") from None
 
 
 def config_to_toml(config: TrainingConfig) -> str:
@@ -96,7 +98,9 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise ValueError(f"there is no config file {path}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"cannot read the config file {path}: {error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise ValueError(f"{path} is nested too deeply") from None
+    except ValueError as error:
         raise ValueError(f"{path} is not TOML: {error}") from None
 
 

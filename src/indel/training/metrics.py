@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,25 +43,27 @@ class MetricsLog:
         with _reporting(self._path):
             self._file.write(_line({"kind": kind, "step": step, **values}))
             self._file.flush()
-        if self._board is not None:
-            for name, value in values.items():
-                if isinstance(value, int | float):
-                    self._board.add_scalar(f"{kind}/{name}", value, step)
-            for number, text in enumerate(values.get("texts", ())):
-                self._board.add_text(f"{kind}/text-{number}", text, step)
+            if self._board is not None:
+                for name, value in values.items():
+                    if isinstance(value, int | float):
+                        self._board.add_scalar(f"{kind}/{name}", value, step)
+                for number, text in enumerate(values.get("texts", ())):
+                    self._board.add_text(f"{kind}/text-{number}", text, step)
 
     def flush(self) -> None:
         """Wait until all records are on the disk."""
         with _reporting(self._path):
             os.fsync(self._file.fileno())
-        if self._board is not None:
-            self._board.flush()
+            if self._board is not None:
+                self._board.flush()
 
     def close(self) -> None:
-        """Close the files."""
-        self._file.close()
+        """Close the files; what could not be written has been reported when it was."""
+        with suppress(OSError):
+            self._file.close()
         if self._board is not None:
-            self._board.close()
+            with suppress(OSError):
+                self._board.close()
 
 
 def read_metrics(folder: str | Path) -> list[Record]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from indel.files import read_json
 from indel.model import DenoiserConfig
 from indel.training import checkpoints
 from indel.training.checkpoints import Snapshot
@@ -91,7 +91,7 @@ def load_run_config(folder: str | Path) -> TrainingConfig:
     """The config that a run was started with."""
     path = Path(folder) / JSON_NAME
     try:
-        return TrainingConfig.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        return TrainingConfig.from_dict(read_json(path))
     except FileNotFoundError:
         raise CheckpointError(f"{folder} is no folder of a training run: no {JSON_NAME}") from None
     except (ValueError, OSError) as error:
