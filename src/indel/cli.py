@@ -28,7 +28,7 @@ from indel.commands import (
 from indel.extras import MissingExtraError
 
 BAD_INPUT = 2
-BROKEN_PIPE = 141
+BROKEN_PIPE = 1  # as Typer has it
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
@@ -65,8 +65,6 @@ def run(arguments: Sequence[str]) -> int:
         return app(arguments or ["--help"], prog_name="indel", standalone_mode=False) or 0
     except typer.TyperException as error:
         return _complain(_reason(error), error.exit_code)
-    except BrokenPipeError as error:
-        return _unwritten(error)
     except (ValueError, OSError, MissingExtraError) as error:
         return _complain(str(error), BAD_INPUT)
     except (MemoryError, RuntimeError) as error:

@@ -9,12 +9,12 @@ MOST = 2**63 - 1
 """The largest integer that torch knows."""
 
 
-def integer(name: str, value: int, *, least: int) -> None:
+def integer(name: str, value: int, *, least: int, most: int = MOST) -> None:
     """An integer that is neither too small nor too large."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be an integer ≥ {least}, got {value!r}")
-    if value > MOST:
-        raise ValueError(f"{name} must be at most {MOST}, got {value!r}")
+    if value > most:
+        raise ValueError(f"{name} must be an integer ≤ {most}, got {value!r}")
 
 
 def share(name: str, value: float) -> None:

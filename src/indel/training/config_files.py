@@ -33,12 +33,17 @@ def load_config(
     8
     """
     settings: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     if task is not None:
         _merge(settings, training_preset(task, scale))
     if file is not None:
-        _merge(settings, _read_toml(Path(file)))
+        _merge(changes, _read_toml(Path(file)))
     for name, value in (overrides or {}).items():
-        _merge(settings, _nested(name, value))
+        _merge(changes, _nested(name, value))
+    data = changes.get("data")
+    if isinstance(data, Mapping) and data.get("name", task) != task:
+        settings["data"] = {}  # options of a preset are for its own data
+    _merge(settings, changes)
     try:
         return TrainingConfig.from_dict(settings)
     except ValueError as error:
