@@ -67,7 +67,7 @@ def test_a_new_file_is_as_readable_as_the_umask_says(tmp_path: Path) -> None:
         assert (tmp_path / str(mask)).stat().st_mode & 0o777 == mode
 
 
-@pytest.mark.parametrize("text", ["", "{", "[" * 5000, '\\ud800', "1" * 5000])
+@pytest.mark.parametrize("text", ["", "{", "[" * 5000, "\\ud800", "1" * 5000])
 def test_json_that_cannot_be_read_is_a_value_error(tmp_path: Path, text: str) -> None:
     path = tmp_path / "file.json"
     path.write_text(text)
