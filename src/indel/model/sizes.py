@@ -8,6 +8,7 @@ from indel.memory import check_fits
 from indel.model.backbones import BackboneConfig
 from indel.model.config import DenoiserConfig
 from indel.model.foreign import HuggingFaceConfig
+from indel.model.rotary import RotaryConfig
 from indel.model.transformer import TransformerConfig
 
 
@@ -21,7 +22,7 @@ def check_size(config: DenoiserConfig) -> None:
 
 def _of_backbone(backbone: BackboneConfig) -> int:
     """The matrices of a stack: attention and feed-forward layers; 0 for one that is not known."""
-    if isinstance(backbone, TransformerConfig):
+    if isinstance(backbone, TransformerConfig | RotaryConfig):
         inner = backbone.num_heads * backbone.head_width
         layer = backbone.width * (4 * inner + 2 * backbone.feedforward_width)
         return backbone.num_layers * layer + backbone.num_buckets * backbone.num_heads
