@@ -84,6 +84,16 @@ def test_no_byte_is_lost(
     assert capsysbinary.readouterr().out == b""
 
 
+def test_a_file_that_is_repaired_in_place_keeps_its_permissions(model: str, tmp_path: Path) -> None:
+    private = tmp_path / "letter.txt"
+    private.write_text(TEXT)
+    private.chmod(0o600)
+    options = ["--file", str(private), "--out", str(private), "--model", model]
+    assert run(["repair", *options, *BOLD]) == 0
+    assert private.read_text() != TEXT
+    assert private.stat().st_mode & 0o777 == 0o600
+
+
 def test_standard_input_by_its_sign(
     model: str, capsysbinary: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
