@@ -12,9 +12,6 @@ from indel.tokens import IntegerVocabulary, Vocabulary
 
 EmbeddingInit = Literal["normal", "sines"]
 
-LONGEST = 1_000_000
-"""Longer sequences are refused: attention could not be computed over them."""
-
 
 @dataclass(frozen=True)
 class DenoiserConfig:
@@ -38,9 +35,9 @@ class DenoiserConfig:
                 f"vocabulary and schedule must agree on the number of regular tokens, "
                 f"got {self.vocabulary.size} and {self.schedule.vocab_size}"
             )
-        settings.integer("max_length", self.max_length, least=1, most=LONGEST)
+        settings.integer("max_length", self.max_length, least=1, most=settings.LONGEST)
         if self.max_deletions is not None:
-            settings.integer("max_deletions", self.max_deletions, least=0, most=LONGEST)
+            settings.integer("max_deletions", self.max_deletions, least=0, most=settings.LONGEST)
         if not isinstance(self.time_embedding, bool):
             raise ValueError(f"time_embedding must be a bool, got {self.time_embedding!r}")
         settings.choice("embedding_init", self.embedding_init, get_args(EmbeddingInit))

@@ -7,6 +7,8 @@ from typing import Any
 
 MOST = 2**63 - 1
 """The largest integer that torch knows."""
+LONGEST = 1_000_000
+"""Longer sequences are refused: attention could not be computed over them."""
 
 
 def integer(name: str, value: int, *, least: int, most: int = MOST) -> None:
@@ -33,11 +35,11 @@ def flag(name: str, value: bool) -> None:
 
 def buckets(num_buckets: int, max_distance: int) -> None:
     """Buckets of relative positions, half of them for each direction."""
-    integer("num_buckets", num_buckets, least=4)
+    integer("num_buckets", num_buckets, least=4, most=LONGEST)
     if num_buckets % 2:
         raise ValueError(f"num_buckets must be even, got {num_buckets}")
     # Below a quarter of the buckets each distance has its own.
-    integer("max_distance", max_distance, least=num_buckets // 4 + 1)
+    integer("max_distance", max_distance, least=num_buckets // 4 + 1, most=LONGEST)
 
 
 def choice(name: str, value: str, allowed: Collection[str]) -> None:
