@@ -1,7 +1,4 @@
-"""The Markdown files are true: examples run, files and dependencies listed there exist.
-
-python tests/test_docs.py    writes the README's map of the package anew
-"""
+"""The Markdown files are true: examples run, files and dependencies listed there exist."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
-MAP_START, MAP_END = "<!-- map: python tests/test_docs.py writes it -->\n", "<!-- end of map -->\n"
 
 
 def read(path: str | Path) -> str:
@@ -51,57 +47,59 @@ def test_examples_run(page: Path) -> None:
     assert not failures, "".join(failures)
 
 
+USERS = ("tour", "process", "model", "training")
+
+
 def test_pages_for_users_have_examples() -> None:
-    for page in (
-        *("README.md", "CONTRIBUTING.md"),
-        *("docs/process.md", "docs/model.md", "docs/training.md"),
-    ):
+    for page in ("CONTRIBUTING.md", *(f"docs/{name}.md" for name in USERS)):
         assert examples(read(page), page).examples, page
 
 
-def test_every_block_of_python_is_an_example() -> None:
-    for page in PAGES:
-        for block in re.findall(r"^```python\n(.*?)^```", read(page), re.MULTILINE | re.DOTALL):
-            assert block.startswith(">>> "), f"{name_of(page)}: not run:\n{block}"
+@pytest.mark.parametrize("quickly", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_programs_run(page: Path, quickly: bool, tmp_path: Path, monkeypatch) -> None:
+    """Blocks without prompts are one program; quickly means that training is shorter."""
+    if program := "\n".join(plain_blocks(page)):
+        monkeypatch.chdir(tmp_path)
+        if quickly:
+            program = program.replace("steps=2_000", "steps=2")
+        exec(compile(program, name_of(page), "exec"), {"proteins": PROTEINS})
+
+
+PROTEINS = ["MKTAYIAKQR", "MKVLAAGIVG", "MSTNPKPQRK", "MALWMRLLPL", "MEEPQSDPSV", "MGSSHHHHHH"]
+
+
+def plain_blocks(page: Path) -> list[str]:
+    blocks = re.findall(r"^```python\n(.*?)^```", read(page), re.MULTILINE | re.DOTALL)
+    return [block for block in blocks if not block.startswith(">>> ")]
+
+
+def test_the_readme_opens_with_the_first_program_of_the_tour() -> None:
+    (block,) = plain_blocks(ROOT / "README.md")
+    assert block.removeprefix("import indel\n\n") in plain_blocks(ROOT / "docs/tour.md")
 
 
 # ---------------------------------------------------------------- files
 
 
-def package_map() -> str:
-    """Each module of the package with the first paragraph of its docstring."""
-    folders: dict[Path, list[str]] = {}
-    for path in sorted((ROOT / "src/indel").rglob("*.py")):
-        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        about = " ".join(docstring.partition("\n\n")[0].split()).rstrip(".")
-        relative = path.relative_to(ROOT)
-        folders.setdefault(relative.parent, []).append(f"- `{relative.as_posix()}` — {about}\n")
-    parts = [f"`{folder.as_posix()}/`\n\n{''.join(lines)}" for folder, lines in folders.items()]
-    return MAP_START + "\n" + "\n".join(parts) + "\n" + MAP_END
+def test_the_tree_lists_every_package_and_nothing_else() -> None:
+    tree = re.search(r"^```text\n(.*?)^```", read("README.md"), re.MULTILINE | re.DOTALL)
+    assert tree is not None
+    inside = re.findall(r"^[├└]── (\S+)  +\S", tree[1], re.MULTILINE)
+    packages = {f"{path.parent.name}/" for path in (ROOT / "src/indel").glob("*/__init__.py")}
+    assert {name for name in inside if name.endswith("/")} == packages
+    outside = re.findall(r"^(\w\S+/)", tree[1], re.MULTILINE)
+    for path in (*outside, *(f"src/indel/{name}" for name in inside)):
+        assert (ROOT / path).exists(), path
 
 
-def test_map_lists_what_the_package_holds() -> None:
-    readme = read("README.md")
-    found = readme[readme.index(MAP_START) : readme.index(MAP_END) + len(MAP_END)]
-    # First the files, whose absence says more than a difference of two long texts.
-    existing = {p.relative_to(ROOT).as_posix() for p in (ROOT / "src/indel").rglob("*.py")}
-    assert {path for path, _ in mapped(found)} == existing, "run: python tests/test_docs.py"
-    assert found == package_map(), "docstrings have changed; run: python tests/test_docs.py"
+def test_the_readme_is_short() -> None:
+    assert len(read("README.md").splitlines()) <= 150
 
 
 def test_every_module_says_what_it_is() -> None:
-    assert not [path for path, about in mapped(package_map()) if not about]
-
-
-def test_everything_on_the_map_exists() -> None:
-    listed = [path for path, _ in mapped(read("README.md").partition("## Map")[2])]
-    assert len(set(listed)) == len(listed)
-    for path in listed:
-        assert (ROOT / path).is_dir() if path.endswith("/") else (ROOT / path).is_file(), path
-
-
-def mapped(text: str) -> list[tuple[str, str]]:
-    return re.findall(r"^- `([^`]+)` —(.*)$", text, re.MULTILINE)
+    for path in (ROOT / "src/indel").rglob("*.py"):
+        assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -179,9 +177,3 @@ def test_everything_imported_is_declared_or_said_not_to_be() -> None:
     others = {canonical(name) for name in imported()} - sys.stdlib_module_names - {"indel"}
     known = set().union(*declared().values())
     assert others - known == explained()["Not declared"]
-
-
-if __name__ == "__main__":
-    readme = read("README.md")
-    head, tail = readme.partition(MAP_START)[0], readme.partition(MAP_END)[2]
-    (ROOT / "README.md").write_text(head + package_map() + tail, encoding="utf-8")

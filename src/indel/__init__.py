@@ -5,8 +5,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from indel import process
+    from indel.api import denoise_from, evaluate, generate, loss
     from indel.batch import Batch
+    from indel.data.sequences import Sequences
+    from indel.loading import load
+    from indel.model.denoiser import Denoiser
     from indel.normalisation import normalise_text8
+    from indel.process.schedules import Schedule
+    from indel.process.steps import Step
+    from indel.process.transitions import (
+        AbsorbingTransition,
+        GaussianTransition,
+        MatrixTransition,
+        NeighbourTransition,
+        UniformTransition,
+    )
     from indel.randomness import RowSeeds
     from indel.repairing.repairer import Repairer, repair
     from indel.repairing.results import Repair
@@ -17,37 +30,72 @@ if TYPE_CHECKING:
         TokenizerVocabulary,
         Vocabulary,
     )
+    from indel.training.open_training import train
 
 __version__ = "0.1.0"
 
+_HOMES = {
+    # the forward process q
+    "Schedule": "process.schedules",
+    "Step": "process.steps",
+    "UniformTransition": "process.transitions",
+    "AbsorbingTransition": "process.transitions",
+    "NeighbourTransition": "process.transitions",
+    "GaussianTransition": "process.transitions",
+    "MatrixTransition": "process.transitions",
+    # sequences
+    "Vocabulary": "tokens",
+    "CharacterVocabulary": "tokens",
+    "ByteVocabulary": "tokens",
+    "IntegerVocabulary": "tokens",
+    "TokenizerVocabulary": "tokens",
+    "Batch": "batch",
+    "RowSeeds": "randomness",
+    "Sequences": "data.sequences",
+    "normalise_text8": "normalisation",
+    # the model p_θ, and what is done with it
+    "Denoiser": "model.denoiser",
+    "load": "loading",
+    "loss": "api",
+    "train": "training.open_training",
+    "generate": "api",
+    "denoise_from": "api",
+    "evaluate": "api",
+    "repair": "repairing.repairer",
+    "Repair": "repairing.results",
+    "Repairer": "repairing.repairer",
+}
+"""Where each name of `import indel` comes from."""
+
 __all__ = [
+    "AbsorbingTransition",
     "Batch",
     "ByteVocabulary",
     "CharacterVocabulary",
+    "Denoiser",
+    "GaussianTransition",
     "IntegerVocabulary",
+    "MatrixTransition",
+    "NeighbourTransition",
     "Repair",
     "Repairer",
     "RowSeeds",
+    "Schedule",
+    "Sequences",
+    "Step",
     "TokenizerVocabulary",
+    "UniformTransition",
     "Vocabulary",
+    "denoise_from",
+    "evaluate",
+    "generate",
+    "load",
+    "loss",
     "normalise_text8",
     "process",
     "repair",
+    "train",
 ]
-
-_HOMES = {
-    "Batch": "batch",
-    "ByteVocabulary": "tokens",
-    "CharacterVocabulary": "tokens",
-    "IntegerVocabulary": "tokens",
-    "Repair": "repairing.results",
-    "Repairer": "repairing.repairer",
-    "RowSeeds": "randomness",
-    "TokenizerVocabulary": "tokens",
-    "Vocabulary": "tokens",
-    "normalise_text8": "normalisation",
-    "repair": "repairing.repairer",
-}
 
 
 def __getattr__(name: str) -> object:
@@ -57,3 +105,7 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'indel' has no attribute {name!r}")
     return getattr(import_module(f"indel.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -32,6 +32,10 @@ __all__ = [
 ]
 
 
+LengthLimit = int | Literal["own"] | None
+"""The longest x_t: a number, None for any length, or the model's own limit."""
+
+
 class _Terms(NamedTuple):
     """One term L_{t−1} for each sequence; their sum is the term."""
 
@@ -46,7 +50,7 @@ def chain_bound(
     x_0: Batch,
     *,
     generator: Randomness,
-    max_length: int | None,
+    max_length: LengthLimit = "own",
     num_times: int | None = None,
     weights: EditWeights | None = None,
 ) -> SequenceBounds:
@@ -60,12 +64,16 @@ def chain_bound(
     −log P_θ(|x_T| ≤ max) nats, and the bound holds for the model as it is, with a limit or without.
     It is +∞ where p_θ cannot have made the chain: a network with too few `max_deletions`.
 
-    With `num_times` = m only so many random t a sequence are evaluated, weighted by T / m: the mean
-    is the same, at a fraction of the cost. The noise of choosing them is cut down by what is known
-    of each term, log q(x_t|x_0) − log q(x_{t−1}|x_0), whose sum over all t is log q(x_T|x_0).
+    The limit and the weights of the edits are the model's own unless they are given.
+
+    With `num_times` = m only m random t per sequence are evaluated, weighted by T / m: the mean is
+    the same, at a fraction of the cost. The noise of choosing them is cut down by what is known of
+    each term, log q(x_t|x_0) − log q(x_{t−1}|x_0), whose sum over all t is log q(x_T|x_0).
 
     Paper: Eq. (2), App. C.3
     """
+    max_length = denoiser.length_limit if max_length == "own" else max_length
+    weights = _own_weights(denoiser, x_0) if weights is None else weights
     _check(denoiser, x_0, max_length)
     times = _draw_times(denoiser.schedule, x_0, num_times, generator)
     noise = split(generator)
@@ -107,6 +115,7 @@ def closed_form_bound(
     """
     _check(denoiser, x_0, None)
     schedule = denoiser.schedule
+    weights = _own_weights(denoiser, x_0) if weights is None else weights
     times = _draw_times(schedule, x_0, num_times, generator)
     noise = split(generator)
     terms = []
@@ -128,7 +137,7 @@ def importance_weighted_bound(
     x_0: Batch,
     *,
     generator: Randomness,
-    max_length: int | None,
+    max_length: LengthLimit = "own",
     num_chains: int,
     weights: EditWeights | None = None,
 ) -> SequenceBounds:
@@ -160,7 +169,7 @@ def evaluate(
     batches: Iterable[Batch],
     *,
     seed: int,
-    max_length: int | None,
+    max_length: LengthLimit = "own",
     num_times: int | None = None,
     num_chains: int = 1,
     weights: EditWeights | None = None,
@@ -187,12 +196,12 @@ def evaluate(
     def of_batch(x_0: Batch, generator: Randomness) -> SequenceBounds:
         return bound(denoiser, x_0, generator=generator, max_length=max_length, weights=weights)
 
-    with _evaluation_mode(denoiser):
+    with evaluation_mode(denoiser):
         return accumulate(
             of_batch,
             batches,
             seed=seed,
-            device=denoiser.embedding.weight.device,
+            device=denoiser.device,
             first_row=first_row,
             progress=progress,
         )
@@ -222,7 +231,7 @@ def _chain_terms(
     x_t: Batch,
     t: Int[Tensor, " batch"],
     max_length: int | None,
-    weights: EditWeights | None,
+    weights: EditWeights,
 ) -> _Terms:
     """log q′(x_t|x_{t−1}) / p_θ(x_{t−1}|x_t) for one pair of each chain."""
     schedule = denoiser.schedule
@@ -280,6 +289,10 @@ def _correction(
     return total
 
 
+def _own_weights(denoiser: Denoiser, x_0: Batch) -> EditWeights:
+    return denoiser.edit_weights(denoiser.schedule.tables(x_0.device).jump)
+
+
 def _predict(denoiser: Denoiser, seen: Batch, t: Int[Tensor, " batch"]) -> DenoiserOutput:
     """The network's logits in the precision of q: what follows is summed in it."""
     dtype = denoiser.schedule.tables(seen.device).dtype
@@ -318,7 +331,7 @@ def _check(denoiser: Denoiser, x_0: Batch, max_length: int | None) -> None:
 
 
 @contextmanager
-def _evaluation_mode(denoiser: Denoiser) -> Iterator[None]:
+def evaluation_mode(denoiser: Denoiser) -> Iterator[None]:
     """Switch dropout off, and afterwards on again where it was."""
     training = {module: module.training for module in denoiser.modules()}
     denoiser.eval()

@@ -54,12 +54,13 @@ def public_config(config: TrainingConfig) -> str:
 def model_card(title: str, denoiser: Denoiser, origin: Origin, measured: Measured) -> str:
     """The card as Markdown; every number comes from the run's files or was measured just now."""
     section, process = origin.config.training, origin.config.process
+    rate = "" if process is None else f", insert/delete rate {process.rate:g}"
     bits, bits_error = measured.estimate.bits_per_token
     nats, nats_error = measured.estimate.nats_per_sequence
     parameters = sum(weight.numel() for weight in denoiser.parameters())
     facts = {
         "data": f"{origin.config.data.name}, its training part",
-        "forward process": f"T = {process.num_steps}, insert/delete rate {process.rate:g}",
+        "forward process": f"T = {denoiser.schedule.num_steps}{rate}",
         "parameters": f"{parameters:,}",
         "command": f"`indel train --config {CONFIG} --data …` ({CONFIG} is beside this card)",
         "updates": f"{origin.steps:,} of {section.batch_size} sequences, seed {section.seed}",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import torch
 from jaxtyping import Int
@@ -20,6 +21,7 @@ from indel.process.tables import JumpTables
 from indel.randomness import Randomness, RowSeeds, select, split
 from indel.sharpening import OFF, Sharpening, sharpened
 from indel.strides import Strides
+from indel.tokens import Vocabulary
 from indel.trajectories import Trajectory
 
 Callback = Callable[[int, Batch], bool | None]
@@ -48,8 +50,8 @@ class SamplingOptions:
     all. Exact where the skipped steps insert and delete nothing, as in the in-place process."""
     approximate_strides: bool = False
     """Must be true where `times` skips steps that insert or delete: see `indel.strides`."""
-    edit_weights: Callable[[JumpTables], EditWeights] = EditWeights.normalised
-    """How q weighs the kinds of edits; as in training."""
+    edit_weights: Callable[[JumpTables], EditWeights] | None = None
+    """How q weighs the kinds of edits; None: as the model says."""
 
     def __post_init__(self) -> None:
         if self.max_length is not None and self.max_length < 0:
@@ -74,6 +76,32 @@ class Samples:
     samples follow the law asked for."""
     trajectories: tuple[Trajectory, ...] | None
     """The whole way of each row, if it was asked for."""
+    vocabulary: Vocabulary
+
+    @property
+    def texts(self) -> list[str]:
+        """What each row spells (`Vocabulary.text`)."""
+        return [self.vocabulary.text(row) for row in self.x.to_lists()]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Samples]) -> Samples:
+        """The rows of several runs, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        width = max(part.x.width for part in parts)
+        kept = [part.trajectories for part in parts if part.trajectories is not None]
+        return cls(
+            x=Batch(
+                torch.cat([part.x.widened(width).tokens for part in parts]),
+                torch.cat([part.x.lengths for part in parts]),
+            ),
+            t=torch.cat([part.t for part in parts]),
+            network_calls=sum(part.network_calls for part in parts),
+            redrawn=torch.cat([part.redrawn for part in parts]),
+            dropped=torch.cat([part.dropped for part in parts]),
+            trajectories=tuple(chain.from_iterable(kept)) if kept else None,
+            vocabulary=parts[0].vocabulary,
+        )
 
 
 def generate(
@@ -163,7 +191,8 @@ def denoise_from(
     # them next.
     with torch.inference_mode(False):
         tables = strides.schedule.tables(x_t.device)
-    run = _Run(denoiser, strides, options.edit_weights(tables.jump), options, limit)
+        weights = (options.edit_weights or denoiser.edit_weights)(tables.jump)
+    run = _Run(denoiser, strides, weights, options, limit)
     state = _State(x_t, starts, torch.zeros_like(starts), torch.zeros_like(starts))
     noise = split(generator)
     clock = [0, *(time for time in strides.times if len(x_t) and time <= int(starts.max()))]
@@ -195,6 +224,7 @@ def denoise_from(
             if keep_trajectories
             else None
         ),
+        vocabulary=denoiser.vocabulary,
     )
 
 

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
@@ -83,6 +84,24 @@ class Vocabulary(ABC):
         if token < self.size:
             return self._regular_symbol(token)
         return ("⟨INS⟩", "⟨DEL⟩", "⟨EOS⟩")[token - self.size]
+
+    def text(self, ids: Iterable[SupportsIndex]) -> str:
+        """Any ids of the augmented vocabulary as text to read: markers are shown by their symbols.
+
+        Unlike `decode` it never fails on what a model may make up: integers get spaces between
+        them, and bytes that are not UTF-8 become U+FFFD.
+
+        >>> IntegerVocabulary(512).text([3, 10, 512]), ByteVocabulary().text([104, 105, 195])
+        ('3 10 ⟨INS⟩', 'hi\N{REPLACEMENT CHARACTER}')
+        """
+        runs = groupby(map(operator.index, ids), key=lambda token: 0 <= token < self.size)
+        return "".join(
+            self._spelled(list(run)) if regular else "".join(map(self.symbol, run))
+            for regular, run in runs
+        )
+
+    def _spelled(self, regular: list[int]) -> str:
+        return str(self.decode(regular))
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Vocabulary:
@@ -226,6 +245,10 @@ class IntegerVocabulary(Vocabulary):
         """The integers that regular tokens stand for."""
         return self._regular(ids)
 
+    def text(self, ids: Iterable[SupportsIndex]) -> str:
+        """The integers with spaces between them, markers by their symbols."""
+        return " ".join(map(self.symbol, ids))
+
     def to_dict(self) -> dict[str, Any]:
         """The kind and the size."""
         return {"kind": "integers", "size": self.size}
@@ -267,6 +290,9 @@ class ByteVocabulary(Vocabulary):
                 f"byte 0x{content[error.start]:02x} at position {error.start} is not valid UTF-8 "
                 f"({error.reason}); decode with errors='replace' to show U+FFFD there"
             ) from None
+
+    def _spelled(self, regular: list[int]) -> str:
+        return self.decode(regular, errors="replace")
 
     def to_dict(self) -> dict[str, Any]:
         """The kind alone."""

@@ -47,7 +47,7 @@ def test_unknown_name_lists_what_there_is(name: str) -> None:
     [
         ("arithmetic", {"steps": 3}, "unexpected keyword argument 'steps'; its options are seed,"),
         ("text8-sample", {"path": "x"}, "'path'; its options are seed, chunk_length"),
-        ("file:x", {}, "missing a required argument: 'vocabulary'; its options are vocabulary,"),
+        ("csv:x", {}, "missing a required argument: 'column'; its options are column, vocabulary,"),
         ("file:x", {"path": "y"}, "its options are vocabulary, chunk_length"),
     ],
 )
@@ -72,6 +72,6 @@ def test_vocabularies(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["byte", "characters:", "tokenizer:", "bytes:", ""])
 def test_unknown_vocabulary_lists_what_there_is(name: str) -> None:
     with pytest.raises(
-        ValueError, match="There are: bytes, text8, characters:LIST, tokenizer:PATH"
+        ValueError, match="There are: bytes, text8, characters:LIST, integers:SIZE, tokenizer:PATH"
     ):
         open_vocabulary(name)

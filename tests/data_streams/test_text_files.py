@@ -112,6 +112,14 @@ def test_byte_order_mark_is_dropped(tmp_path: Path) -> None:
     assert TEXT8.decode(all_tokens(data)) == "abc " * 50
 
 
+def test_the_vocabulary_is_found_unless_it_is_given(tmp_path: Path) -> None:
+    written(tmp_path, {"a.txt": "cab" * 50, "b.txt": "é" * 9})
+    data = TextFiles(tmp_path, chunk_length=4, cache=tmp_path)
+    assert data.vocabulary == CharacterVocabulary("abcé")
+    data = TextFiles(tmp_path, chunk_length=4, normalise=True, cache=tmp_path)
+    assert data.vocabulary == TEXT8
+
+
 def test_encoded_once_and_again_after_a_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

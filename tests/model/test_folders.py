@@ -173,14 +173,14 @@ def test_push_uploads_the_whole_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.equal(uploaded["model"].embedding.weight, denoiser.embedding.weight)
 
 
-def test_pull_takes_the_files_of_a_denoiser(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pull_takes_the_model_and_its_words(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, object] = {}
 
     def download(repo_id: str, **options: object) -> str:
         asked.update(options, repo_id=repo_id)
         return str(folder)
 
-    monkeypatch.setattr("indel.model.denoiser.snapshot_download", download)
+    monkeypatch.setattr("indel.model.folders.snapshot_download", download)
     Denoiser.from_pretrained("someone/indel-xyz", revision="v1", local_files_only=True)
     assert (asked["repo_id"], asked["revision"]) == ("someone/indel-xyz", "v1")
     assert asked["local_files_only"] is True
@@ -190,6 +190,7 @@ def test_pull_takes_the_files_of_a_denoiser(folder: Path, monkeypatch: pytest.Mo
         "model.safetensors",
         "schedule.json",
         "vocabulary.json",
+        "words.txt",
     ]
 
 

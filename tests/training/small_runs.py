@@ -60,7 +60,8 @@ def final(folder: Path) -> Snapshot:
 
 def records(folder: Path) -> list[dict[str, Any]]:
     """What a run has recorded, but for the clock."""
-    return [{k: v for k, v in r.items() if k != "seconds"} for r in read_metrics(folder)]
+    clocks = ("seconds", "cpu_seconds")
+    return [{k: v for k, v in r.items() if k not in clocks} for r in read_metrics(folder)]
 
 
 def start_program(

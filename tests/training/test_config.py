@@ -45,7 +45,8 @@ def test_paper_presets_are_the_papers_numbers() -> None:
         assert config.optimiser.learning_rate == 2e-4
         assert config.optimiser.schedule == "constant"
     assert text8.model.max_length == 127
-    assert text8.training.limit_length
+    assert text8.model is not None
+    assert text8.model.limit_length
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from indel import extras
-from indel.commands.opening import model_folder, run_folder
+from indel.commands.opening import run_folder
 
 if TYPE_CHECKING:
     from indel.data.streams import Split
@@ -47,7 +47,7 @@ def export(
     from indel.data import ChunkStream, open_data
     from indel.files import read_json, write_output
     from indel.likelihood import evaluate
-    from indel.model import Denoiser
+    from indel.loading import load, model_folder
     from indel.model_cards import (
         CONFIG,
         CURVE,
@@ -70,7 +70,7 @@ def export(
         raise ValueError(f"{run} is not the folder of a training run")
     config = load_run_config(home)
     source = model_folder(run)
-    denoiser = Denoiser.from_pretrained(source)
+    denoiser = load(source)
     if half:
         # Measured as it is given away.
         denoiser.half().float()
@@ -80,8 +80,7 @@ def export(
         stream.examples(start, min(64, examples - start), split).trimmed()
         for start in range(0, examples, 64)
     ]
-    limit = denoiser.config.max_length if config.training.limit_length else None
-    estimate = evaluate(denoiser, batches, seed=0, max_length=limit)
+    estimate = evaluate(denoiser, batches, seed=0)
     state = read_json(source.parent / "state.json")
     records = [record for record in read_metrics(home) if record["step"] <= state["step"]]
     origin = Origin(config, state["step"], state["seconds"], records)
@@ -111,8 +110,6 @@ def _command(folder: Path, config: TrainingConfig, split: str, examples: int) ->
     words = [f"indel evaluate {folder.name} --data {config.data.name}"]
     words += [f"--option {name}={value}" for name, value in shown.items()]
     words += [f"--split {split} --examples {examples}"]
-    # Of the model itself, unless it was trained without one.
-    words += [] if config.training.limit_length else ["--max-length 0"]
     return " ".join(words)
 
 

@@ -12,12 +12,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from indel.commands.opening import open_model, open_named_data, parsed_settings
+from indel.commands.opening import open_named_data, parsed_settings
 
 if TYPE_CHECKING:
-    from indel.batch import Batch
     from indel.bound_estimates import Estimate
-    from indel.tokens import Vocabulary
 
 Model = Annotated[
     Path,
@@ -48,12 +46,15 @@ def sample(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON value per line.")] = False,
 ) -> None:
     """Generate sequences, one per line."""
-    from indel.randomness import RowSeeds, seeds_for
+    from indel.api import sample_seeds
+    from indel.loading import load
+    from indel.randomness import RowSeeds
     from indel.sampling import SamplingOptions, generate
     from indel.sharpening import Sharpening
     from indel.strides import evenly_spaced
+    from indel.tokens import IntegerVocabulary
 
-    denoiser = open_model(model, device)
+    denoiser = load(model, device=device)
     sharpening = Sharpening(temperature=temperature, top_p=top_p)
     last = denoiser.schedule.num_steps
     options = SamplingOptions(
@@ -64,17 +65,17 @@ def sample(
     )
     for start in range(0, count, batch_size):
         rows = min(batch_size, count - start)
-        # One seed a row: the output does not depend on the batch size.
-        seeds = seeds_for(seed, "sample", start, rows).to(denoiser.length.logits.device)
+        generator = RowSeeds(sample_seeds(seed, start, rows).to(denoiser.device))
         samples = generate(
             denoiser,
             rows,
-            generator=RowSeeds(seeds),
+            generator=generator,
             options=options,
             progress=sys.stderr.isatty() and count > batch_size,
         )
-        for item in _items(samples.x, denoiser.vocabulary):
-            print(json.dumps(item, ensure_ascii=False) if as_json else _line(item))
+        for row, text in zip(samples.x.to_lists(), samples.texts, strict=True):
+            item = row if isinstance(denoiser.vocabulary, IntegerVocabulary) else text
+            print(json.dumps(item, ensure_ascii=False) if as_json else text)
 
 
 def evaluate(
@@ -114,19 +115,20 @@ def evaluate(
     from indel.bound_estimates import Estimate
     from indel.data import SPLITS, ArithmeticData
     from indel.likelihood import evaluate as evaluate_bound
+    from indel.loading import load
     from indel.randomness import RowSeeds, seeds_for
     from indel.sampling import generate
 
     if split not in SPLITS:
         raise ValueError(f"--split must be one of {', '.join(SPLITS)}, got {split!r}")
-    denoiser = open_model(model, device)
+    denoiser = load(model, device=device)
     stream = open_named_data(data, parsed_settings(option or [], "--option"), model)
     if stream.vocabulary != denoiser.vocabulary:
         raise ValueError(
             f"the model at {model} has another vocabulary than the data: "
             f"{denoiser.vocabulary!r:.80} against {stream.vocabulary!r:.80}"
         )
-    limit = denoiser.config.max_length if max_length is None else (max_length or None)
+    limit = denoiser.length_limit if max_length is None else (max_length or None)
     batches = [
         stream.examples(start, min(batch_size, examples - start), split).trimmed()
         for start in range(0, examples, batch_size)
@@ -141,7 +143,7 @@ def evaluate(
     }
     if isinstance(stream, ArithmeticData) and samples:
         seeds = seeds_for(seed, "evaluate samples", 0, samples)
-        generator = RowSeeds(seeds.to(denoiser.length.logits.device))
+        generator = RowSeeds(seeds.to(denoiser.device))
         errors = stream.error_rates(generate(denoiser, samples, generator=generator).x.to("cpu"))
         spread = float(errors.std()) / samples**0.5 if samples > 1 else math.nan
         report["error_rate"] = Estimate(float(errors.mean()), spread)
@@ -163,11 +165,3 @@ def _plain(estimate: Estimate) -> dict[str, float | None]:
     """JSON has neither NaN nor infinity: both become null."""
     values = estimate._asdict().items()
     return {name: value if math.isfinite(value) else None for name, value in values}
-
-
-def _items(batch: Batch, vocabulary: Vocabulary) -> list[str | list[int]]:
-    return [vocabulary.decode(row) for row in batch.to_lists()]
-
-
-def _line(item: str | list[int]) -> str:
-    return item if isinstance(item, str) else " ".join(map(str, item))

@@ -1,4 +1,4 @@
-"""What a name or path on the command line means: a model, and the data it was trained on."""
+"""What a name or path on the command line means beside a model: the run and its data."""
 
 from __future__ import annotations
 
@@ -7,57 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from indel.data import BatchStream
-    from indel.model import Denoiser
     from indel.repairing.repairer import Repairer
     from indel.training import TrainingConfig
-
-WEIGHTS = "model.safetensors"
-
-
-def model_folder(model: str | Path) -> Path:
-    """The folder with weights that is meant: a bundled model, a folder, or a run's best checkpoint.
-
-    Names of bundled models come first; a folder of that name is reached by a longer path.
-    """
-    from indel.pretrained import MODELS, pretrained_folder
-
-    path = pretrained_folder(str(model)) if str(model) in MODELS else Path(model)
-    if not path.exists():
-        raise ValueError(
-            f"there is no model at {model}: expected is one of {', '.join(MODELS)}, or the folder "
-            "of a model or a run"
-        )
-    if (path / WEIGHTS).is_file():
-        return path
-    # Only here: training needs packages that using a model does not.
-    from indel.training.checkpoints import MODEL, find_checkpoint
-
-    return find_checkpoint(path, prefer_best=True) / MODEL
-
-
-def open_model(model: str | Path, device: str = "cpu") -> Denoiser:
-    """The denoiser that is meant, ready to be used."""
-    import torch
-
-    from indel.model import Denoiser
-
-    try:
-        where = torch.device(device)
-        torch.empty(0, device=where)
-    except (RuntimeError, AssertionError) as error:
-        raise ValueError(f"--device {device!r} is not to be had here: {error}") from None
-    return Denoiser.from_pretrained(model_folder(model), map_location=where).to(where).eval()
 
 
 def open_repairer(model: str, device: str, *, with_words: bool, **settings: Any) -> Repairer:
     """What repairs text with a model, and with the words that lie beside it unless they are not
     wanted.
     """
+    from indel.loading import load, model_folder
     from indel.repairing.known_words import KnownWords
     from indel.repairing.repairer import Repairer
 
     words = KnownWords.read(model_folder(model)) if with_words else None
-    return Repairer(open_model(model, device), words=words, **settings)
+    return Repairer(load(model, device=device), words=words, **settings)
 
 
 def run_folder(path: Path) -> Path | None:

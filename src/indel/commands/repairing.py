@@ -13,7 +13,7 @@ from rich.console import Console
 
 from indel.commands import repair_views
 from indel.commands.models import BatchSize, Device, Seed
-from indel.commands.opening import open_model, open_repairer
+from indel.commands.opening import open_repairer
 from indel.commands.repair_views import Answer
 from indel.files import write_output
 from indel.repairing import defaults
@@ -105,7 +105,9 @@ def repair(
     settings = {name: value for name, value in given.items() if value is not None}
     source, ending = _read(text, file)
     if paper:
-        drawn = _single_draws(open_model(names[0], device), source, seed=seed, **settings)
+        from indel.loading import load
+
+        drawn = _single_draws(load(names[0], device=device), source, seed=seed, **settings)
         lines = "".join(f"{line}\n" for line in drawn)
         _write(_json({"model": names[0], "draws": drawn}) if as_json else lines, out)
         return

@@ -21,7 +21,7 @@ def reproduce(
         list[str],
         typer.Argument(
             metavar="WHAT…",
-            help="table1, table2, figure1 … figure7, all, or report: results as a Markdown page.",
+            help="table1, table2, ngrams, figure1 … figure7, all, or report: a Markdown page.",
         ),
     ],
     scale: Annotated[str, typer.Option(help="tiny, laptop or paper.")] = "tiny",

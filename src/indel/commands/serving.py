@@ -35,9 +35,9 @@ def serve(
 
 def open_models(text8: str, in_place: str, arithmetic: str) -> Models:
     """The models of the page, with the words that lie beside the first."""
-    from indel.commands.opening import model_folder, open_model
+    from indel.loading import load, model_folder
     from indel.repairing.known_words import KnownWords
     from indel.web.models import Models
 
     words = KnownWords.read(model_folder(text8))
-    return Models(open_model(text8), open_model(in_place), open_model(arithmetic), words)
+    return Models(load(text8), load(in_place), load(arithmetic), words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ from rich.logging import RichHandler
 from rich.table import Table
 
 from indel.commands.models import Model
-from indel.commands.opening import model_folder, parsed_settings, run_config
+from indel.commands.opening import parsed_settings, run_config
 from indel.files import read_json
 
 if TYPE_CHECKING:
@@ -25,7 +26,11 @@ INTERRUPTED = 130
 def train(
     task: Annotated[
         str | None,
-        typer.Argument(metavar="[TASK]", help="arithmetic, text8 or text8-sample."),
+        typer.Argument(
+            metavar="[TASK]",
+            help="arithmetic, text8, text8-sample, or data of your own: lines:FILE, "
+            "csv:FILE:COLUMN, file:PATH, huggingface:NAME.",
+        ),
     ] = None,
     scale: Annotated[str, typer.Option(help="tiny, laptop or paper.")] = "laptop",
     config: Annotated[
@@ -37,6 +42,23 @@ def train(
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Where the data lies, e.g. text8.zip.")] = None,
     out: Annotated[Path | None, typer.Option(help="The folder of the run.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Updates of the weights.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Sequences per update.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of weights, data and noise.")] = None,
+    vocabulary: Annotated[
+        str | None,
+        typer.Option(
+            help="Of lines, csv, file and huggingface: bytes, text8, characters:LIST, "
+            "integers:SIZE or tokenizer:PATH; default: found from the data."
+        ),
+    ] = None,
+    rate: Annotated[float | None, typer.Option(help="The insert/delete rate; 0: in place.")] = None,
+    steps_of_noise: Annotated[
+        int | None, typer.Option(help="T, the steps of the forward process.")
+    ] = None,
+    width: Annotated[int | None, typer.Option(help="Of the hidden states.")] = None,
+    layers: Annotated[int | None, typer.Option(help="Of the network.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Of Adam, also next to Muon.")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue from the newest checkpoint in --out.")
     ] = False,
@@ -44,20 +66,34 @@ def train(
         bool, typer.Option("--dry-run", help="Show the config, the size and the estimated time.")
     ] = False,
 ) -> None:
-    """Train a denoiser: preset, then --config, then --set."""
+    """Train a denoiser: preset, then --config, then the other options, then --set."""
     from indel.training import load_config, load_run_config
     from indel.training.config_files import changed
 
-    overrides = parsed_settings(set_ or [], "--set")
-    if data is not None:
-        overrides["data.options.path"] = str(data)
+    options = {
+        "data.options.path": None if data is None else str(data),
+        "data.options.vocabulary": vocabulary,
+        "process.num_steps": steps_of_noise,
+        "process.rate": rate,
+        "model.width": width,
+        "model.num_layers": layers,
+        "optimiser.learning_rate": learning_rate,
+        "training.steps": steps,
+        "training.batch_size": batch_size,
+        "training.seed": seed,
+    }
+    overrides = {name: value for name, value in options.items() if value is not None}
+    overrides |= parsed_settings(set_ or [], "--set")
     if task is None and config is None and resume and out is not None:
         settings = changed(load_run_config(out), overrides)
     elif task is None and config is None:
-        raise ValueError("name a task (arithmetic, text8, text8-sample) or give --config FILE")
+        raise ValueError(
+            "name a task (arithmetic, text8, text8-sample, lines:FILE, csv:FILE:COLUMN, file:PATH, "
+            "huggingface:NAME) or give --config FILE"
+        )
     else:
         settings = load_config(task, scale, file=config, overrides=overrides)
-    folder = out or Path("runs") / f"{task or 'run'}-{scale}-rate{settings.process.rate:g}"
+    folder = out or Path("runs") / _run_name(task or "run", scale, settings)
     if dry_run:
         _show_plan(settings, folder)
         return
@@ -77,11 +113,19 @@ def train(
         raise typer.Exit(INTERRUPTED)
 
 
+def _run_name(task: str, scale: str, config: TrainingConfig) -> str:
+    """What tells runs of a task apart, without the signs of paths."""
+    rate = "" if config.process is None else f"-rate{config.process.rate:g}"
+    return re.sub(r"[^\w.-]+", "-", task) + f"-{scale}{rate}"
+
+
 def info(
     path: Model,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Show what is in a model, a run or a checkpoint."""
+    from indel.loading import model_folder
+
     folder = model_folder(path)
     facts = _facts(folder)
     config = run_config(path)
@@ -102,9 +146,9 @@ def info(
 
 def _facts(folder: Path) -> dict[str, Any]:
     """What a model is, under the names that `--json` gives."""
-    from indel.model import Denoiser
+    from indel.loading import load
 
-    denoiser = Denoiser.from_pretrained(folder)
+    denoiser = load(folder)
     schedule, vocabulary = denoiser.schedule, denoiser.vocabulary
     facts: dict[str, Any] = {
         "weights": str(folder),
@@ -115,6 +159,8 @@ def _facts(folder: Path) -> dict[str, Any]:
         "steps_of_the_process": schedule.num_steps,
         "deleted_before_the_last_step": round(1.0 - schedule.jump(schedule.num_steps - 1).keep, 6),
         "max_length": denoiser.config.max_length,
+        "length_limit": denoiser.length_limit,
+        "edit_weights": denoiser.config.edit_weights,
     }
     state = folder.parent / "state.json"
     if state.is_file():
@@ -136,9 +182,8 @@ def _show_plan(config: TrainingConfig, folder: Path) -> None:
 
     data = config.open_data()
     denoiser = config.denoiser(data)
-    limit = denoiser.config.max_length if config.training.limit_length else None
     times = TimeLaw.uniform(denoiser.schedule.num_steps)
-    objective = Objective(denoiser.schedule, times, max_length=limit)
+    objective = Objective(denoiser.schedule, times, max_length=denoiser.length_limit)
     rows = min(config.training.batch_size, 32)
     generator = torch.Generator().manual_seed(0)
     seconds = []

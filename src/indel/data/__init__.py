@@ -6,6 +6,7 @@ from indel.data.errors import DataError, DataUnavailable
 from indel.data.huggingface import HuggingFaceText
 from indel.data.length_sorting import LengthSorted
 from indel.data.registry import DATA_NAMES, open_data, open_vocabulary
+from indel.data.sequences import Sequences
 from indel.data.streams import SPLITS, BatchStream, Split
 from indel.data.text8 import Text8Data, Text8Sample
 from indel.data.text_files import TextFiles
@@ -20,6 +21,7 @@ __all__ = [
     "DataUnavailable",
     "HuggingFaceText",
     "LengthSorted",
+    "Sequences",
     "Split",
     "Text8Data",
     "Text8Sample",

@@ -93,13 +93,15 @@ class ChunkStream(BatchStream):
         """A whole split as text, for vocabularies of characters."""
         if not isinstance(self.vocabulary, CharacterVocabulary):
             raise ValueError(f"{type(self.vocabulary).__name__} does not spell characters")
-        start, stop = self._spans[split]
-        tokens = self._text.numbers[start:stop]
-        if self._token_of is not None:
-            tokens = self._token_of[tokens]
         codes = np.array([ord(character) for character in self.vocabulary.characters], "<u4")
-        text: str = codes[tokens].tobytes().decode("utf-32-le")
+        text: str = codes[self.tokens(split)].tobytes().decode("utf-32-le")
         return text
+
+    def tokens(self, split: Split) -> Int[np.ndarray, " length"]:
+        """A whole split."""
+        start, stop = self._spans[split]
+        numbers = self._text.numbers[start:stop]
+        return numbers if self._token_of is None else self._token_of[numbers]
 
     def _examples(self, start: int, count: int, split: Split) -> Batch:
         length = self.max_length

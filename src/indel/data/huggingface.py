@@ -17,7 +17,7 @@ from indel.data.hub_records import DataFiles, open_records
 from indel.data.streams import BatchStream, Split, at_least, example_seeds
 from indel.normalisation import normalise_text8
 from indel.randomness import RowSeeds
-from indel.tokens import Vocabulary
+from indel.tokens import ByteVocabulary, Vocabulary
 
 TokenRow = Int[Tensor, " _"]
 
@@ -27,9 +27,10 @@ class HuggingFaceText(BatchStream):
 
     `name` is a dataset of the hub, a folder that `save_to_disk` made, a folder of data files, one
     data file (JSON lines, text with a record a line, CSV, Parquet), or a reader such as "json"
-    together with `data_files`. `column` holds the text. `splits` tells which of the dataset's own
-    splits serve as train, valid and test, where they do not have the usual names. For a split
-    that the dataset does not have, one record in 20 of the training split is held out.
+    together with `data_files`. Without a vocabulary the tokens are bytes. `column` holds the text.
+    `splits` tells which of the dataset's own splits serve as train, valid and test, where they do
+    not have the usual names. For a split that the dataset does not have, one record in 20 of the
+    training split is held out.
 
     Records are read in blocks of `block` and shuffled inside a block, anew in each pass over the
     data. Records without a token are left out, and others of their block stand in for them: so
@@ -44,8 +45,8 @@ class HuggingFaceText(BatchStream):
     def __init__(
         self,
         name: str | os.PathLike[str],
-        vocabulary: Vocabulary,
-        max_length: int,
+        vocabulary: Vocabulary | None = None,
+        max_length: int = 118,
         *,
         seed: int = 0,
         column: str = "text",
@@ -56,7 +57,7 @@ class HuggingFaceText(BatchStream):
         normalise: bool = False,
         block: int = 1024,
     ) -> None:
-        super().__init__(vocabulary, max_length, seed)
+        super().__init__(ByteVocabulary() if vocabulary is None else vocabulary, max_length, seed)
         self._name = os.fspath(name)
         self._column = column
         self._normalise = normalise

@@ -9,12 +9,14 @@ from typing import Any
 
 from indel.data.arithmetic import ArithmeticData
 from indel.data.huggingface import HuggingFaceText
+from indel.data.sequences import Sequences
 from indel.data.streams import BatchStream
 from indel.data.text8 import Text8Data, Text8Sample
 from indel.data.text_files import TextFiles
 from indel.tokens import (
     ByteVocabulary,
     CharacterVocabulary,
+    IntegerVocabulary,
     TokenizerVocabulary,
     Vocabulary,
 )
@@ -26,6 +28,8 @@ _NAMED: dict[str, Callable[..., BatchStream]] = {
 }
 _PREFIXED: dict[str, tuple[str, Callable[..., BatchStream]]] = {
     "file": ("PATH", TextFiles),
+    "lines": ("FILE", Sequences.lines),
+    "csv": ("FILE:COLUMN", Sequences.csv),
     "huggingface": ("NAME", HuggingFaceText),
 }
 DATA_NAMES = (*_NAMED, *(f"{prefix}:{what}" for prefix, (what, _) in _PREFIXED.items()))
@@ -40,7 +44,7 @@ def open_data(name: str, **options: Any) -> BatchStream:
     Traceback (most recent call last):
         ...
     ValueError: there is no data 'arithmetics', did you mean 'arithmetic'? There are: arithmetic, \
-text8, text8-sample, file:PATH, huggingface:NAME
+text8, text8-sample, file:PATH, lines:FILE, csv:FILE:COLUMN, huggingface:NAME
 
     An option `vocabulary` may be a text, which `open_vocabulary` understands.
     """
@@ -48,7 +52,8 @@ text8, text8-sample, file:PATH, huggingface:NAME
     if name in _NAMED:
         construct, arguments = _NAMED[name], []
     elif prefix in _PREFIXED and rest:
-        construct, arguments = _PREFIXED[prefix][1], [rest]
+        construct = _PREFIXED[prefix][1]
+        arguments = rest.rsplit(":", 1) if prefix == "csv" else [rest]
     else:
         close = difflib.get_close_matches(name, DATA_NAMES, n=1)
         hint = f", did you mean {close[0]!r}?" if close else "."
@@ -67,7 +72,7 @@ text8, text8-sample, file:PATH, huggingface:NAME
 
 
 def open_vocabulary(name: str) -> Vocabulary:
-    """The vocabulary "bytes", "text8", "characters:…" (those listed) or "tokenizer:PATH".
+    """The vocabulary "bytes", "text8", "characters:LIST", "integers:SIZE" or "tokenizer:PATH".
 
     >>> open_vocabulary("characters:ACGT").size
     4
@@ -79,8 +84,11 @@ def open_vocabulary(name: str) -> Vocabulary:
         return CharacterVocabulary.text8()
     if kind == "characters" and rest:
         return CharacterVocabulary(rest)
+    if kind == "integers" and rest.isdecimal():
+        return IntegerVocabulary(int(rest))
     if kind == "tokenizer" and rest:
         return TokenizerVocabulary.from_file(rest)
     raise ValueError(
-        f"there is no vocabulary {name!r}. There are: bytes, text8, characters:LIST, tokenizer:PATH"
+        f"there is no vocabulary {name!r}. There are: bytes, text8, characters:LIST, "
+        "integers:SIZE, tokenizer:PATH"
     )

@@ -15,9 +15,10 @@ import numpy as np
 from indel.data.caching import cache_folder, replacing
 from indel.data.chunks import ChunkStream, MappedFile
 from indel.data.errors import DataError, DataUnavailable
+from indel.data.sequences import found_vocabulary
 from indel.data.streams import Split
 from indel.normalisation import normalise_text8
-from indel.tokens import TokenizerVocabulary, Vocabulary
+from indel.tokens import CharacterVocabulary, TokenizerVocabulary, Vocabulary
 
 _PIECE = 1 << 18  # bytes; memory stays within some twenty times this, however long the files
 _ENCODING_VERSION = 1  # part of the name of a cached file: raise it when encoding changes
@@ -30,7 +31,7 @@ class TextFiles(ChunkStream):
     Files are read as UTF-8 and put one after the other, by name, as `cat` would; of all their
     tokens the first are the training part, then come two shares of `held_out` each: the
     validation part and the test part. With `normalise` the text is first rewritten in text8's
-    alphabet, with a space between files.
+    alphabet, with a space between files. Without a vocabulary it is the characters that occur.
 
     The tokens are written once to `cache` (default: the folder INDEL_CACHE, or ~/.cache/indel;
     one, two or four bytes a token) and mapped into memory, so that files may be larger than it.
@@ -41,8 +42,8 @@ class TextFiles(ChunkStream):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        vocabulary: Vocabulary,
-        chunk_length: int,
+        vocabulary: Vocabulary | None = None,
+        chunk_length: int = 118,
         *,
         seed: int = 0,
         normalise: bool = False,
@@ -53,6 +54,8 @@ class TextFiles(ChunkStream):
         if not 0 < held_out < 0.5:
             raise ValueError(f"held_out must lie between 0 and 0.5, got {held_out}")
         files = _files(Path(path).expanduser(), pattern)
+        if vocabulary is None:
+            vocabulary = _found_vocabulary(files, normalise)
         dtype = np.min_scalar_type(vocabulary.size - 1)
         key = _key(files, vocabulary, normalise)
         encoded = cache_folder(cache) / "tokens" / f"{key}.{dtype.name}"
@@ -89,6 +92,13 @@ def _files(path: Path, pattern: str) -> list[Path]:
     if not path.exists():
         raise DataUnavailable(f"{path} does not exist; expected is a text file or a folder of them")
     return [path]
+
+
+def _found_vocabulary(files: Iterable[Path], normalise: bool) -> Vocabulary:
+    """The characters of the text, or text8's if it is rewritten in these."""
+    if normalise:
+        return CharacterVocabulary.text8()
+    return found_vocabulary(text for file in files for _, text in _pieces(file))
 
 
 def _key(files: Iterable[Path], vocabulary: Vocabulary, normalise: bool) -> str:

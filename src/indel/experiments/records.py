@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
-from indel.data import ArithmeticData, BatchStream, Split
+from indel.data import BatchStream, Split
 from indel.data.streams import example_seeds
 from indel.experiments.files import read_json, write_json
 from indel.experiments.requests import RUNS, Request
 from indel.experiments.runs import LAST_SHARE, Run
+from indel.experiments.sample_quality import sample_quality
 from indel.likelihood import evaluate
 from indel.model import Denoiser
 from indel.randomness import RowSeeds
@@ -30,27 +31,24 @@ class FinalMeasure:
     num_times: int | None = None
     """How many t a sequence; None: all of them."""
     samples: int = 0
-    """Sequences to generate for the error rate."""
+    """Sequences to generate, to see how good they are."""
     batch_size: int = 64
 
-    def __call__(self, denoiser: Denoiser, data: BatchStream, limit: int | None) -> dict[str, Any]:
+    def __call__(self, denoiser: Denoiser, data: BatchStream) -> dict[str, Any]:
         """The bound in nats and bits a token, and the error rate: means and standard errors."""
         batches = (
             data.examples(at, min(self.batch_size, self.examples - at), self.split).trimmed()
             for at in range(0, self.examples, self.batch_size)
         )
-        estimate = evaluate(
-            denoiser, batches, seed=1, max_length=limit, num_times=self.num_times, progress=False
-        )
+        estimate = evaluate(denoiser, batches, seed=1, num_times=self.num_times, progress=False)
         found = {
             "bound": list(estimate.nats_per_sequence),
             "bits_per_token": list(estimate.bits_per_token),
         }
-        if isinstance(data, ArithmeticData) and self.samples:
+        if self.samples:
             seeds = example_seeds(data.seed, "final samples", 0, self.samples)
-            errors = data.error_rates(generate(denoiser, self.samples, generator=RowSeeds(seeds)).x)
-            spread = float(errors.double().std()) / self.samples**0.5
-            found["error_rate"] = [float(errors.double().mean()), spread]
+            samples = generate(denoiser, self.samples, generator=RowSeeds(seeds)).x
+            found |= sample_quality(samples, data, self.split)
         return found
 
 
@@ -67,14 +65,13 @@ def run_record(request: Request, run: Run, measure: FinalMeasure) -> dict[str, A
             f"the model at {run.folder} has another vocabulary than {run.config.data.name}: it "
             "cannot serve here"
         )
-    limit = denoiser.config.max_length if run.config.training.limit_length else None
     record = {
         "rate": run.rate,
         "seed": run.seed,
         "parameters": sum(each.numel() for each in denoiser.parameters()),
         "num_steps": denoiser.schedule.num_steps,
         **_training(run),
-        "final": measure(denoiser, data, limit),
+        "final": measure(denoiser, data),
     }
     write_json(path, {"asked": asked, **record})
     return record

@@ -17,6 +17,7 @@ from indel.experiments.paper_numbers import (
     TEXT8_EXAMPLES,
     rate_name,
 )
+from indel.experiments.report_samples import ngrams_text, samples_text
 from indel.experiments.table_records import (
     Record,
     common_examples,
@@ -73,11 +74,14 @@ def write_report(out: Path, page: Path) -> Path:
             image = page.parent / "images" / f"{name}-{scale}.png"
             write_picture(section.curves(record), image)
             parts.append(_section_text(section, record, f"images/{image.name}"))
+            parts.append(samples_text(record))
+            if name == text8_table.NAME:
+                parts.append(ngrams_text(out / scale))
     if len(parts) == 1:
         raise ValueError(
             f"there are no records below {out}: first make some, e.g. indel reproduce table1"
         )
-    return write_text(page, "\n".join(parts))
+    return write_text(page, "\n".join(part for part in parts if part))
 
 
 def verdicts(record: Record, section: Section) -> list[tuple[str, float, Comparison]]:

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from indel.experiments.requests import RUNS, Interrupted, Request
+from indel.loading import load, model_folder
 from indel.model import Denoiser
-from indel.model.folders import WEIGHTS, read_config
+from indel.model.folders import read_config
 from indel.tokens import IntegerVocabulary
 from indel.training import (
     TrainingConfig,
-    find_checkpoint,
     latest,
     load_config,
     load_run_config,
     read_metrics,
     train,
 )
-from indel.training.checkpoints import MODEL, run_of, step_of
+from indel.training.checkpoints import run_of, step_of
 from indel.training.config_files import JSON_NAME, config_to_toml
 
 LAST_SHARE = 0.1
@@ -60,7 +60,7 @@ class Run:
 
     def model(self) -> Denoiser:
         """The model of the checkpoint, with averaged weights if there are any."""
-        return Denoiser.from_pretrained(_model_folder(self.checkpoint or self.folder)).eval()
+        return load(model_folder(self.checkpoint or self.folder, newest=True))
 
     def metrics(self, kind: str) -> list[dict[str, Any]]:
         """Records of training or validation up to here; nothing if only the model is there."""
@@ -125,16 +125,9 @@ def settings_beside(config: TrainingConfig) -> str:
     return "".join(line for line in lines if not line.startswith("path = "))
 
 
-def _model_folder(folder: Path) -> Path:
-    """The folder itself if it is that of a model, otherwise the checkpoint's that it means."""
-    if (folder / WEIGHTS).is_file():
-        return folder
-    return find_checkpoint(folder) / MODEL
-
-
 def _holds_numbers(folder: Path) -> bool:
     """Whether a model from elsewhere is one of arithmetic sequences, and not of text."""
-    return isinstance(read_config(_model_folder(folder)).vocabulary, IntegerVocabulary)
+    return isinstance(read_config(model_folder(folder, newest=True)).vocabulary, IntegerVocabulary)
 
 
 def _duration(seconds: float) -> str:

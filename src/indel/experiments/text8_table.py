@@ -35,9 +35,9 @@ CHANGES: dict[str, dict[str, Any]] = {
     "paper": {},
 }
 FINAL = {
-    "tiny": FinalMeasure(examples=128, split="valid"),
-    "laptop": FinalMeasure(examples=2048, num_times=8, split="valid"),
-    "paper": FinalMeasure(examples=40_960, split="valid", batch_size=256),
+    "tiny": FinalMeasure(examples=128, split="valid", samples=32),
+    "laptop": FinalMeasure(examples=2048, num_times=8, split="valid", samples=128),
+    "paper": FinalMeasure(examples=40_960, split="valid", samples=256, batch_size=256),
 }
 HEADER = (
     *("forward process", "bits a character", "standard error"),

@@ -7,10 +7,18 @@ from typing import Any, Literal, get_args
 
 from indel.model import settings
 from indel.model.backbones import BackboneConfig, backbone_from_dict
+from indel.model.edit_weights import EditWeightsName
 from indel.process import Schedule
 from indel.tokens import IntegerVocabulary, Vocabulary
 
 EmbeddingInit = Literal["normal", "sines"]
+
+# What held for all models that were saved when there was no choice.
+_BEFORE: dict[str, Any] = {
+    "embedding_init": "normal",
+    "limit_length": True,
+    "edit_weights": "normalized",
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,10 @@ class DenoiserConfig:
     """Whether the network is told t. The paper does not say."""
     embedding_init: EmbeddingInit = "normal"
     """Where the tokens' embeddings start: as noise (T5), or, for integers, as sines and cosines."""
+    limit_length: bool = True
+    """Whether q is restricted to x_t of at most max_length tokens, in training and in the bound."""
+    edit_weights: EditWeightsName = "normalized"
+    """How q weighs the kinds of edits: `EditWeights.normalised` or `EditWeights.joint`."""
 
     def __post_init__(self) -> None:
         if self.vocabulary.size != self.schedule.vocab_size:
@@ -38,8 +50,9 @@ class DenoiserConfig:
         settings.integer("max_length", self.max_length, least=1, most=settings.LONGEST)
         if self.max_deletions is not None:
             settings.integer("max_deletions", self.max_deletions, least=0, most=settings.LONGEST)
-        if not isinstance(self.time_embedding, bool):
-            raise ValueError(f"time_embedding must be a bool, got {self.time_embedding!r}")
+        settings.flag("time_embedding", self.time_embedding)
+        settings.flag("limit_length", self.limit_length)
+        settings.choice("edit_weights", self.edit_weights, get_args(EditWeightsName))
         settings.choice("embedding_init", self.embedding_init, get_args(EmbeddingInit))
         if self.embedding_init == "sines":
             if not isinstance(self.vocabulary, IntegerVocabulary):
@@ -60,14 +73,14 @@ class DenoiserConfig:
             "max_deletions": self.max_deletions,
             "time_embedding": self.time_embedding,
             "embedding_init": self.embedding_init,
+            "limit_length": self.limit_length,
+            "edit_weights": self.edit_weights,
         }
 
     @classmethod
     def from_dict(cls, data: object, vocabulary: Vocabulary, schedule: Schedule) -> DenoiserConfig:
-        """The configuration that `to_dict` described."""
+        """The configuration that `to_dict` described, now or before it had all of its fields."""
         names = ["backbone", "max_length", "max_deletions", "time_embedding"]
-        # Folders of earlier versions do not say where their embeddings started.
-        defaults = {"embedding_init": "normal"}
-        values = settings.fields("a denoiser", data, names, defaults=defaults)
+        values = settings.fields("a denoiser", data, names, defaults=_BEFORE)
         backbone = backbone_from_dict(values.pop("backbone"))
         return cls(backbone, vocabulary, schedule, **values)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from huggingface_hub import PyTorchModelHubMixin, snapshot_download
+from huggingface_hub import PyTorchModelHubMixin
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
@@ -15,12 +15,14 @@ from indel.batch import Batch
 from indel.files import mode_of_the_umask
 from indel.model import folders
 from indel.model.config import DenoiserConfig
+from indel.model.edit_weights import EditWeights
 from indel.model.length import LengthTable
 from indel.model.presets import preset_config
 from indel.model.sinusoids import sinusoids
 from indel.model.sizes import check_size
 from indel.pretrained import MODELS, pretrained_folder
 from indel.process import Schedule, checks
+from indel.process.tables import JumpTables
 from indel.tokens import Vocabulary
 
 # At first p̃(n) ∝ (1+n)^−3.5. At rate 0.6, averaged over t, that costs 0.516 nats a slot on text8;
@@ -34,8 +36,8 @@ _MODEL_CARD = """---
 A denoiser of [indel](https://arxiv.org/abs/2107.07675), diffusion over sequences that can insert,
 delete and replace tokens. Vocabulary and noise schedule are in this repository:
 
-    from indel.model import Denoiser
-    denoiser = Denoiser.from_pretrained("the name of this repository or folder")
+    import indel
+    model = indel.load("the name of this repository or folder")
 """
 
 
@@ -112,6 +114,20 @@ class Denoiser(
         nn.init.normal_(self.deletions_head.weight, std=width**-0.5, generator=generator)
         counts = torch.arange(self.max_deletions + 1)
         self.deletions_head.bias.copy_(-DELETIONS_EXPONENT * torch.log1p(counts))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.embedding.weight.device
+
+    @property
+    def length_limit(self) -> int | None:
+        """The longest x_t of the forward process that this model is trained for; None: any."""
+        return self.config.max_length if self.config.limit_length else None
+
+    def edit_weights(self, jump: JumpTables) -> EditWeights:
+        """How q weighs the kinds of edits in p_θ(x_{t−1} | x_t), for the tables of a schedule."""
+        return EditWeights.named(self.config.edit_weights, jump)
 
     @classmethod
     def from_preset(
@@ -201,7 +217,7 @@ class Denoiser(
         name = str(pretrained_model_name_or_path)
         folder = pretrained_folder(name) if name in MODELS else Path(name)
         if not folder.is_dir():
-            downloaded = _download(
+            folder = folders.download(
                 pretrained_model_name_or_path,
                 revision=revision,
                 cache_dir=cache_dir,
@@ -209,7 +225,6 @@ class Denoiser(
                 token=token,
                 local_files_only=local_files_only,
             )
-            folder = Path(downloaded)
         config = folders.read_config(folder)
         folders.check_checksums(folder)
         # The initial weights are overwritten; drawing them must not move torch's generator.
@@ -217,15 +232,3 @@ class Denoiser(
             denoiser = cls(config)
         folders.read_weights(folder, denoiser)
         return denoiser.to(map_location).eval()
-
-
-def _download(repository: str | Path, **options: Any) -> str:
-    try:
-        folder: str = snapshot_download(
-            str(repository), allow_patterns=[*folders.FILES, folders.CHECKSUMS], **options
-        )
-        return folder
-    except (OSError, ValueError) as error:  # no such repository, no network, no valid name
-        raise FileNotFoundError(
-            f"there is no folder {repository}, and nothing came from the Hub: {error}"
-        ) from error

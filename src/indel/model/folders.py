@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from huggingface_hub import snapshot_download
 from safetensors import SafetensorError
 from safetensors.torch import load_model
 from torch import nn
@@ -24,7 +26,8 @@ WEIGHTS = "model.safetensors"  # the name that Hugging Face's tools look for
 CONFIG_FILES = (CONFIG, VOCABULARY, SCHEDULE)
 FILES = (*CONFIG_FILES, WEIGHTS)
 CHECKSUMS = "checksums.json"
-
+WORDS = "words.txt"
+"""Counts of words for repair, which some models of text have beside them."""
 LENGTHS = "length.logits"
 
 _log = logging.getLogger(__name__)
@@ -50,7 +53,11 @@ def read_config(folder: Path) -> DenoiserConfig:
     return _read(
         folder / CONFIG,
         "the sizes of a denoiser",
-        lambda data: DenoiserConfig.from_dict(data, vocabulary, schedule),
+        lambda data: DenoiserConfig.from_dict(
+            data if "limit_length" in data else {**data, "limit_length": _limited_before(folder)},
+            vocabulary,
+            schedule,
+        ),
     )
 
 
@@ -74,6 +81,35 @@ def check_checksums(folder: Path) -> None:
                 f"{folder / name} has changed since it was written ({CHECKSUMS}): get the folder "
                 f"again, or remove {CHECKSUMS} if the change is yours"
             )
+
+
+def _limited_before(folder: Path) -> bool:
+    """Whether a model was trained with a length limit, from before its own config said so.
+
+    Its training config does: that of the checkpoint around it, or the one exported with it.
+    """
+    try:
+        training = tomllib.loads((folder / "training.toml").read_text(encoding="utf-8"))["training"]
+        return bool(training["limit_length"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        pass
+    try:
+        around = json.loads((folder.parent / CONFIG).read_text(encoding="utf-8"))
+        return bool(around["training"]["limit_length"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return True
+
+
+def download(repository: str | Path, **options: Any) -> Path:
+    """The folder of a model that lies in a repository on the Hub, fetched if it has changed."""
+    try:
+        return Path(
+            snapshot_download(str(repository), allow_patterns=[*FILES, CHECKSUMS, WORDS], **options)
+        )
+    except (OSError, ValueError) as error:  # no such repository, no network, no valid name
+        raise FileNotFoundError(
+            f"there is no folder {repository}, and nothing came from the Hub: {error}"
+        ) from error
 
 
 def read_weights(folder: Path, model: nn.Module) -> None:

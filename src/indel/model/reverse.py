@@ -12,47 +12,11 @@ from torch import Tensor
 from indel.batch import Batch, pack, spread
 from indel.log_space import logaddexp, logsumexp, safe_log, weighted
 from indel.model.denoiser import DenoiserOutput
+from indel.model.edit_weights import EditWeights as EditWeights
 from indel.process import Posterior, Schedule
 from indel.process.counts import cached_deletion_tables, observed_limit
-from indel.process.tables import JumpTables, Tables
+from indel.process.tables import Tables
 from indel.randomness import Randomness, index_at, uniform
-
-
-@dataclass(frozen=True)
-class EditWeights:
-    """How much q says for each kind of edit, at index t; the one place of this choice.
-
-    Paper: Eq. (1), the factor q(x_t, x_{t−1}, ã | x̃_0)
-    """
-
-    keep: Float[Tensor, " times"]
-    """Multiplies Σ_x p̃(x) Ā_{t−1}[x, y]; 0 where q cannot have kept anything."""
-    insert: Float[Tensor, " times"]
-    """Multiplies p̃(ε) ᾱ_{t−1}[y]; 0 where q cannot have inserted anything."""
-    log_delete: Float[Tensor, " times"]
-    """Its n-fold is added to log p̃(n); −inf where q cannot have deleted anything."""
-
-    @classmethod
-    def normalised(cls, tables: JumpTables) -> EditWeights:
-        """Each kind of edit with its own normalised law: the network says how likely it is.
-
-        These are the weights the authors ran.
-        """
-        before = _shifted(tables.inserts.mass + tables.insert_ins)
-        return cls(
-            keep=_shifted((tables.keep > 0).to(before.dtype)),
-            insert=torch.where(before > 0, 1.0 / before, 0.0),
-            log_delete=torch.where(tables.delete > 0, 0.0, -torch.inf).to(before.dtype),
-        )
-
-    @classmethod
-    def joint(cls, tables: JumpTables) -> EditWeights:
-        """The joint probability of the edit itself, as Eq. (1) writes it."""
-        return cls(
-            keep=_shifted(tables.stop * tables.keep),
-            insert=_shifted((tables.inserts.mass + tables.insert_ins > 0).to(tables.stop.dtype)),
-            log_delete=tables.delete.log(),
-        )
 
 
 class CrossEntropy(NamedTuple):
@@ -270,11 +234,6 @@ def _dels_before(batch: Batch, del_: int) -> Int[Tensor, "batch slots"]:
     runs = torch.diff(at_kept, dim=1, prepend=torch.zeros_like(at_kept[:, :1]))
     positions = torch.arange(runs.shape[1], device=runs.device)
     return runs.masked_fill(positions > count[:, None], 0)
-
-
-def _shifted(values: Float[Tensor, " times"]) -> Float[Tensor, " times"]:
-    """The value of t − 1 at index t; index 0 is never looked up."""
-    return torch.cat([torch.zeros_like(values[:1]), values[:-1]])
 
 
 def _refuse_impossible(

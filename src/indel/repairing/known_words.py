@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indel.files import write_output
+from indel.model.folders import WORDS
 
-FILE = "words.txt"
 _SIGNS = 32  # a–z have different remainders
 
 
@@ -37,7 +37,7 @@ class KnownWords:
     @classmethod
     def read(cls, folder: str | Path) -> KnownWords | None:
         """The words in the folder of a model, if there are any."""
-        path = Path(folder) / FILE
+        path = Path(folder) / WORDS
         if not path.is_file():
             return None
         counts = {}
@@ -53,7 +53,7 @@ class KnownWords:
     def write(self, folder: Path) -> None:
         """Write a line for each word, so that `read` finds them again."""
         lines = (f"{word} {count}\n" for word, count in self.counts.items())
-        write_output(folder / FILE, "".join(lines).encode())
+        write_output(folder / WORDS, "".join(lines).encode())
 
     def knows(self, text: str) -> bool:
         """Whether all words of a text are known."""

@@ -8,8 +8,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from string import ascii_lowercase
 
+from indel.loading import load, model_folder
 from indel.model import Denoiser
-from indel.pretrained import MODELS, pretrained_folder
 from indel.repairing import defaults
 from indel.repairing.known_words import KnownWords
 from indel.repairing.letter_repairs import Mender, Progress
@@ -23,7 +23,7 @@ class Repairer:
     """Mends texts with one model and one set of settings."""
 
     model: Denoiser | str | Path = defaults.MODEL
-    """A denoiser, the name of a bundled one, or where `Denoiser.from_pretrained` finds one."""
+    """A denoiser, or what `indel.load` takes."""
     strength: int = defaults.STRENGTH
     """t, the time that a text is taken to be at: how noisy it is believed to be."""
     draws: int = defaults.DRAWS
@@ -92,6 +92,5 @@ def repair(
 
 @lru_cache(maxsize=4)
 def _opened(model: str) -> tuple[Denoiser, KnownWords | None]:
-    folder = pretrained_folder(model) if model in MODELS else Path(model)
-    # First the model: what is no folder may be a repository on the Hub.
-    return Denoiser.from_pretrained(folder if folder.is_dir() else model), KnownWords.read(folder)
+    folder = model_folder(model)
+    return load(folder), KnownWords.read(folder)

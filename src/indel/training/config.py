@@ -11,6 +11,7 @@ import torch
 from indel.data import BatchStream, open_data
 from indel.model import PRESETS, Denoiser, DenoiserConfig, preset_config
 from indel.model.config import EmbeddingInit
+from indel.model.edit_weights import EditWeightsName
 from indel.model.presets import BACKBONES, preset_backbone
 from indel.model.rotary import RotaryConfig
 from indel.model.transformer import TransformerConfig
@@ -22,6 +23,8 @@ RateSchedule = Literal["constant", "reciprocal-square-root", "cosine", "flat"]
 TransitionName = Literal["uniform", "absorbing"]
 TimeChoice = Literal["uniform", "term-size", "low-noise"]
 Precision = Literal["auto", "float32", "bfloat16"]
+GIVEN_DATA = "python"
+"""The name of data that was given in Python; its options say what identifies it."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,10 @@ class ModelSection:
     time_embedding: bool = True
     embedding_init: EmbeddingInit = "normal"
     """Where the embeddings of tokens start: as noise, or, for integers, as sines and cosines."""
+    limit_length: bool = True
+    """Whether x_t is drawn given that it is no longer than max_length."""
+    edit_weights: EditWeightsName = "normalized"
+    """How q weighs the kinds of edits: "normalized" or "joint"."""
     width: int | None = None
     num_layers: int | None = None
     num_heads: int | None = None
@@ -120,6 +127,8 @@ class ModelSection:
             settings.choice("model.backbone", self.backbone, BACKBONES)
         settings.choice("model.embedding_init", self.embedding_init, get_args(EmbeddingInit))
         settings.flag("model.time_embedding", self.time_embedding)
+        settings.flag("model.limit_length", self.limit_length)
+        settings.choice("model.edit_weights", self.edit_weights, get_args(EditWeightsName))
         for name in ("max_length", "max_deletions"):
             if getattr(self, name) is not None:
                 settings.whole(f"model.{name}", getattr(self, name), least=1)
@@ -137,6 +146,13 @@ class ModelSection:
         }
         return preset_backbone(self.preset, self.backbone, **given)
 
+    def _room(self, data: BatchStream) -> int:
+        """The preset's longest x_t, or a tenth more than the longest x_0 where that is limited."""
+        preset = PRESETS[self.preset].max_length
+        if not self.limit_length or data.max_length <= preset:
+            return preset
+        return data.max_length + data.max_length // 10
+
     def denoiser_config(self, data: BatchStream, schedule: Schedule) -> DenoiserConfig:
         """The configuration of a denoiser for some data."""
         stack = self.stack()
@@ -145,17 +161,28 @@ class ModelSection:
             data.vocabulary,
             schedule,
             backbone=self.backbone,
-            max_length=self.max_length or PRESETS[self.preset].max_length,
+            max_length=self.max_length or self._room(data),
             max_deletions=self.max_deletions or data.max_length,
             time_embedding=self.time_embedding,
             embedding_init=self.embedding_init,
+            limit_length=self.limit_length,
+            edit_weights=self.edit_weights,
             **asdict(stack),
         )
 
 
 # The settings of a model that are not of its stack.
 _OF_DENOISER = frozenset(
-    {"preset", "backbone", "max_length", "max_deletions", "time_embedding", "embedding_init"}
+    {
+        "preset",
+        "backbone",
+        "max_length",
+        "max_deletions",
+        "time_embedding",
+        "embedding_init",
+        "limit_length",
+        "edit_weights",
+    }
 )
 
 
@@ -226,8 +253,6 @@ class TrainingSection:
     times: TimeChoice = "uniform"
     """How often each t is trained: alike, by the size of its term, or small t more, which then also
     counts more."""
-    limit_length: bool = True
-    """Whether x_t is drawn given that it is no longer than model.max_length."""
     sort_by_length: bool = False
     edit_samples: int = 1
     marginalise: bool = False
@@ -254,7 +279,7 @@ class TrainingSection:
             settings.whole(f"training.{name}", getattr(self, name), least=0)
         settings.choice("training.times", self.times, get_args(TimeChoice))
         settings.choice("training.precision", self.precision, get_args(Precision))
-        for name in ("limit_length", "sort_by_length", "marginalise", "compile", "tensorboard"):
+        for name in ("sort_by_length", "marginalise", "compile", "tensorboard"):
             settings.flag(f"training.{name}", getattr(self, name))
         if self.batch_size % self.accumulate:
             raise ValueError(
@@ -270,7 +295,7 @@ class ValidationSection:
     every: int = 500
     examples: int = 128
     num_times: int | None = None
-    """How many t a sequence the bound takes; None: all of them."""
+    """The most t per sequence that the bound takes; None: all of them."""
     samples: int = 32
     """Sequences to generate; 0: none."""
     batch_size: int = 64
@@ -296,21 +321,27 @@ class TrainingConfig:
     """
 
     data: DataSection
-    process: ProcessSection = field(default_factory=ProcessSection)
-    model: ModelSection = field(default_factory=ModelSection)
+    process: ProcessSection | None = field(default_factory=ProcessSection)
+    """None: the model was given in Python, with its forward process."""
+    model: ModelSection | None = field(default_factory=ModelSection)
+    """None: the model was given in Python."""
     optimiser: OptimiserSection = field(default_factory=OptimiserSection)
     training: TrainingSection = field(default_factory=TrainingSection)
     validation: ValidationSection = field(default_factory=ValidationSection)
 
     def open_data(self) -> BatchStream:
         """The data of the run."""
+        if self.data.name == GIVEN_DATA:
+            raise ValueError("the data of this run was given in Python: name what to use instead")
         return open_data(self.data.name, **self.data.options, seed=self.training.seed)
 
     def denoiser_config(self, data: BatchStream) -> DenoiserConfig:
         """The denoiser of the run, as a configuration."""
+        if self.process is None or self.model is None:
+            raise ValueError("the model of this run was given in Python: no settings describe it")
         schedule = self.process.schedule(data.vocabulary.size)
         config = self.model.denoiser_config(data, schedule)
-        if self.training.limit_length and config.max_length < data.max_length:
+        if config.limit_length and config.max_length < data.max_length:
             raise ValueError(
                 f"model.max_length must be at least the longest sequence of the data, "
                 f"{data.max_length}, got {config.max_length}"
@@ -331,6 +362,7 @@ class TrainingConfig:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TrainingConfig:
         """The config of nested tables; unknown names are errors."""
+        data = _with_new_names(data)
         sections = {each.name: each for each in fields(cls)}
         for name in data:
             if name not in sections:
@@ -354,7 +386,19 @@ _SECTIONS: dict[str, type] = {
 }
 
 
+def _with_new_names(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The length limit, once a setting of training, is one of the model."""
+    training, model = data.get("training"), data.get("model")
+    if not isinstance(training, Mapping) or "limit_length" not in training:
+        return data
+    rest = {name: value for name, value in training.items() if name != "limit_length"}
+    limited = {**(model or {}), "limit_length": training["limit_length"]}
+    return {**data, "training": rest, "model": limited}
+
+
 def _section(name: str, section: type, values: object) -> Any:
+    if values is None and section in (ProcessSection, ModelSection):
+        return None
     if not isinstance(values, Mapping):
         raise ValueError(f"{name} must be a table of settings, got {values!r}")
     known = [each.name for each in fields(section)]

@@ -32,14 +32,14 @@ def load_config(
     >>> config.training.batch_size
     8
     """
-    settings: dict[str, Any] = {}
     changes: dict[str, Any] = {}
-    if task is not None:
-        _merge(settings, training_preset(task, scale))
     if file is not None:
         _merge(changes, _read_toml(Path(file)))
     for name, value in (overrides or {}).items():
         _merge(changes, _nested(name, value))
+    settings: dict[str, Any] = {}
+    if task is not None:
+        _merge(settings, training_preset(task, scale, steps=_steps(changes)))
     data = changes.get("data")
     if isinstance(data, Mapping) and data.get("name", task) != task:
         settings["data"] = {}  # options of a preset are for its own data
@@ -92,8 +92,15 @@ def flat_settings(config: TrainingConfig) -> dict[str, Any]:
     return {
         f"{section}.{name}": value
         for section, values in config.to_dict().items()
-        for name, value in values.items()
+        for name, value in (values or {}).items()
     }
+
+
+def _steps(settings: Mapping[str, Any]) -> int | None:
+    """The number of steps asked for, if it is one; what is wrong with it is found out later."""
+    training = settings.get("training")
+    steps = training.get("steps") if isinstance(training, Mapping) else None
+    return steps if type(steps) is int and steps > 0 else None
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

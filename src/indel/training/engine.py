@@ -7,7 +7,7 @@ import math
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from jaxtyping import Float
 from rich.console import Console
 from torch import Tensor
 
-from indel.data import LengthSorted
+from indel.data import BatchStream, LengthSorted
+from indel.model import Denoiser
 from indel.times import TermSizes, TimeLaw
 from indel.training import checkpoints
 from indel.training.averages import WeightAverage
@@ -68,6 +69,17 @@ class TrainingResult:
     bad_steps: int
     seconds: float
 
+    @cached_property
+    def model(self) -> Denoiser:
+        """The best model in validation (the newest one if none was measured), from its checkpoint.
+
+        With averaged weights if there are any, on the CPU and in evaluation mode.
+        """
+        found = self.best or self.checkpoint
+        if found is None:
+            raise TrainingError(f"the run in {self.folder} has no checkpoint yet")
+        return Denoiser.from_pretrained(found / checkpoints.MODEL)
+
 
 @dataclass
 class _Progress:
@@ -76,6 +88,8 @@ class _Progress:
     step: int = 0
     bad_steps: int = 0
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    """Of training steps alone, of this process."""
     best_step: int | None = None
     best_bound: float | None = None
     average_updates: int = 0
@@ -88,7 +102,26 @@ def train(
     resume: bool = False,
     console: Console | None = None,
 ) -> TrainingResult:
-    """Train a denoiser, or go on where the newest checkpoint in the folder ends.
+    """Train the denoiser of a config on its data; see `train_denoiser`."""
+    data = config.open_data()
+    return train_denoiser(
+        config.denoiser(data), data, config, folder, resume=resume, console=console
+    )
+
+
+def train_denoiser(
+    denoiser: Denoiser,
+    data: BatchStream,
+    config: TrainingConfig,
+    folder: str | Path,
+    *,
+    resume: bool = False,
+    console: Console | None = None,
+) -> TrainingResult:
+    """Train any denoiser on any data, or go on where the newest checkpoint in the folder ends.
+
+    Of the config the sections optimiser, training and validation are used; the others describe
+    what is given here.
 
     Under `accelerate launch` this is done by several processes, which share each batch. Step n is
     a pure function of the config, n and the state before it: a run that was stopped or killed and
@@ -110,7 +143,7 @@ def train(
             raise TrainingError(f"{folder} holds a run already: resume it or choose another folder")
         if resume and found is None:
             _log.warning("there is no whole checkpoint in %s to resume: starting anew", folder)
-        run = _Run(config, folder, accelerator)
+        run = _Run(denoiser, data, config, folder, accelerator)
         if found is not None:
             run.restore(checkpoints.read_checkpoint(found))
             if main and found != checkpoints.latest(folder):
@@ -123,13 +156,18 @@ def train(
 class _Run:
     """One training run of one process."""
 
-    def __init__(self, config: TrainingConfig, folder: Path, accelerator: Accelerator) -> None:
+    def __init__(
+        self,
+        denoiser: Denoiser,
+        data: BatchStream,
+        config: TrainingConfig,
+        folder: Path,
+        accelerator: Accelerator,
+    ) -> None:
         self.config, self.folder, self.accelerator = config, folder, accelerator
-        section = config.training
-        data = config.open_data()
+        self.denoiser = denoiser
         self.fingerprint = data.fingerprint()
-        self.denoiser = config.denoiser(data)
-        self.limit = self.denoiser.config.max_length if section.limit_length else None
+        section = config.training
         self.validator = Validator(config, data, accelerator)
         self.plan = BatchPlan(
             LengthSorted(data, batch_size=section.batch_size) if section.sort_by_length else data,
@@ -139,7 +177,7 @@ class _Run:
             accelerator.process_index,
             accelerator.num_processes,
         )
-        fit_lengths(self.denoiser, data, max_length=self.limit, seed=section.seed)
+        fit_lengths(denoiser, data, seed=section.seed)
         if section.compile:
             keep_compiled_code()
             self.denoiser.backbone.compile(dynamic=True)
@@ -152,7 +190,7 @@ class _Run:
         self.model, *self.optimisers = accelerator.prepare(DenoiserWork(self.denoiser), *optimisers)
         decay = config.optimiser.average_decay
         self.average = WeightAverage(self.model, decay) if decay else None
-        self.loss = BatchLoss(section, self.limit, accelerator.device)
+        self.loss = BatchLoss(section, accelerator.device)
         self.last_flat_step = (
             flat_steps(section.steps, config.optimiser.cool_down)
             if config.optimiser.schedule == "flat"
@@ -190,13 +228,15 @@ class _Run:
         try:
             with report, Interruption() as interruption:
                 for number in range(start, section.steps):
+                    cpu = time.process_time()
                     values = self._step(number)
+                    self.progress.cpu_seconds += time.process_time() - cpu
                     done = self.progress.step = number + 1
                     self.progress.seconds = time.monotonic() - began
                     last = done == section.steps
                     report.step(done, values)
                     if log and (done % section.log_every == 0 or last or not _finite(values)):
-                        log.write("train", done, {**values, "seconds": self.progress.seconds})
+                        log.write("train", done, {**values, **self._clocks()})
                     self._stop_if_too_bad(number)
                     improved = False
                     if done % self.config.validation.every == 0 or last:
@@ -232,6 +272,9 @@ class _Run:
         return MetricsLog(
             self.folder, after_step=self.progress.step, tensorboard=section.tensorboard
         )
+
+    def _clocks(self) -> dict[str, float]:
+        return {"seconds": self.progress.seconds, "cpu_seconds": self.progress.cpu_seconds}
 
     def _step(self, number: int) -> dict[str, float]:
         """One step: all micro-batches, then an update, unless something is no number."""
@@ -304,7 +347,7 @@ class _Run:
         with self.average.in_place() if self.average else nullcontext():
             self.metrics = self.validator(self.model)
         if log:
-            log.write("validation", done, self.metrics)
+            log.write("validation", done, {**self.metrics, **self._clocks()})
         report.validation(done, self.metrics)
         bound, best = self.metrics["bound"], self.progress.best_bound
         if not math.isfinite(bound) or (best is not None and bound >= best):

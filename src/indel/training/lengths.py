@@ -19,23 +19,21 @@ EXAMPLES = 4096
 _AT_ONCE = 512
 
 
-def fit_lengths(
-    denoiser: Denoiser, data: BatchStream, *, max_length: int | None, seed: int
-) -> None:
+def fit_lengths(denoiser: Denoiser, data: BatchStream, *, seed: int) -> None:
     """Set p_θ(|x_T|) to how often each length comes out for training data, and freeze it.
 
-    Without a limit the law of |x_T| given |x_0| is exact; with one it is that of sampled chains
-    which keep it.
+    Where the denoiser has no limit the law of |x_T| given |x_0| is exact; with one it is that of
+    sampled chains which keep it.
 
     Paper: App. C.1 ("which we fit to the distribution of observed lengths")
     """
     x_0 = data.examples(0, EXAMPLES, "train")
-    if max_length is None:
+    if denoiser.length_limit is None:
         law = length_law(denoiser.schedule, x_0.lengths, denoiser.schedule.num_steps)
         counts = law.sum(dim=0)
     else:
-        counts = _restricted_counts(denoiser.schedule, x_0, max_length, seed)
-    denoiser.length.fit(counts)
+        counts = _restricted_counts(denoiser.schedule, x_0, denoiser.length_limit, seed)
+    denoiser.length.fit(counts.to(denoiser.device))
     denoiser.length.requires_grad_(False)
 
 

@@ -43,7 +43,6 @@ class BatchLoss:
     """
 
     section: TrainingSection
-    max_length: int | None
     device: torch.device
 
     def __call__(self, denoiser: Denoiser, *, piece: MicroBatch) -> Float[Tensor, "rows parts"]:
@@ -51,9 +50,10 @@ class BatchLoss:
         objective = Objective(
             denoiser.schedule,
             piece.times,
-            max_length=self.max_length,
+            max_length=denoiser.length_limit,
             edit_samples=self.section.edit_samples,
             marginalise=self.section.marginalise,
+            weights=denoiser.edit_weights(denoiser.schedule.tables(piece.x_0.device).jump),
         )
         network = self._in_chosen_precision(denoiser)
         with torch.autocast(self.device.type, enabled=False):

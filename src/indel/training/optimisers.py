@@ -174,7 +174,8 @@ def make_optimisers(denoiser: Denoiser, section: OptimiserSection) -> list[torch
     looked_up: dict[str, Any] = {"params": embeddings} | ({} if rate is None else {"lr": rate})
     betas = (section.beta1, section.beta2)
     adam: dict[str, Any] = {"lr": section.learning_rate, "betas": betas, "eps": section.epsilon}
-    if section.name == "muon":
+    # A backbone without linear layers leaves nothing to Muon.
+    if section.name == "muon" and hidden:
         groups = [
             {"params": [w for w, parts in hidden if parts == wanted], "parts": wanted}
             for wanted in sorted({parts for _, parts in hidden})

@@ -23,6 +23,9 @@ _SMALL_OPTIMISER: dict[str, Any] = {
     "cool_down": 0.4,
 }
 
+# Data of one's own, by scale: the preset of the model, T, and how many steps unless it is said.
+_OWN: dict[str, tuple[str, int, int]] = {"tiny": ("tiny", 10, 400), "laptop": ("small", 32, 4500)}
+
 _ARITHMETIC: dict[str, Settings] = {
     # Up or down by one among sixteen numbers: about a minute on two cores.
     "tiny": {
@@ -31,12 +34,11 @@ _ARITHMETIC: dict[str, Settings] = {
             "options": {"numbers": 16, "max_step": 1, "min_length": 6, "max_length": 10},
         },
         "process": {"num_steps": 10, "rate": 0.6},
-        "model": {"preset": "tiny", "num_layers": 3, "max_length": 30},
+        "model": {"preset": "tiny", "num_layers": 3, "max_length": 30, "limit_length": False},
         "optimiser": {**_SMALL_OPTIMISER},
         "training": {
             "steps": 1000,
             "batch_size": 32,
-            "limit_length": False,
             "save_every": 250,
         },
         "validation": {"every": 500, "examples": 128, "samples": 256},
@@ -50,13 +52,13 @@ _ARITHMETIC: dict[str, Settings] = {
             "num_heads": 8,
             "head_width": 16,
             "embedding_init": "sines",
+            "limit_length": False,
         },
         "optimiser": {**_SMALL_OPTIMISER, "learning_rate": 0.01, "muon_learning_rate": 0.01},
         # A million examples.
         "training": {
             "steps": 31_250,
             "batch_size": 32,
-            "limit_length": False,
             "save_every": 500,
             "sort_by_length": True,
             "compile": True,
@@ -67,7 +69,11 @@ _ARITHMETIC: dict[str, Settings] = {
     "paper": {
         "data": {"name": "arithmetic"},
         "process": {"num_steps": 10, "rate": 0.6},
-        "model": {"preset": "paper-arithmetic", "position_init": "zeros"},
+        "model": {
+            "preset": "paper-arithmetic",
+            "position_init": "zeros",
+            "limit_length": False,
+        },
         "optimiser": {
             "name": "adam",
             "learning_rate": 2e-4,
@@ -77,7 +83,6 @@ _ARITHMETIC: dict[str, Settings] = {
         "training": {
             "steps": 100_000,
             "batch_size": 512,
-            "limit_length": False,
             "save_every": 1000,
             "log_every": 100,
         },
@@ -134,12 +139,46 @@ _TEXT8: dict[str, Settings] = {
 }
 
 
-def training_preset(task: str, scale: str) -> Settings:
+def recipe(steps: int) -> Settings:
+    """How to train on data of one's own in so many steps: the recipe of the presets, scaled.
+
+    >>> recipe(2000)["optimiser"]["warm_up"], recipe(100)["optimiser"]["warm_up"]
+    (100, 5)
+    """
+    return {
+        "optimiser": {
+            **_SMALL_OPTIMISER,
+            "warm_up": min(100, max(1, steps // 20)),
+        },
+        "training": {
+            "steps": steps,
+            "batch_size": 32,
+            "save_every": max(1, steps // 10),
+            "log_every": max(1, steps // 200),
+            "tensorboard": False,
+        },
+        "validation": {"every": max(1, steps // 5), "examples": 128, "num_times": 8, "samples": 8},
+    }
+
+
+def training_preset(task: str, scale: str, *, steps: int | None = None) -> Settings:
     """The settings of a task at a scale, as nested tables.
 
     >>> training_preset("text8", "paper")["training"]["steps"]
     1000000
+
+    A task may also be data of one's own, `lines:FILE`, `csv:FILE:COLUMN`, `file:PATH` or
+    `huggingface:NAME`: then the recipe is scaled to the number of steps.
     """
+    if ":" in task:
+        settings.choice("scale for data of one's own", scale, _OWN)
+        preset_name, num_steps, usual = _OWN[scale]
+        return {
+            "data": {"name": task},
+            "process": {"num_steps": num_steps, "rate": 0.6},
+            "model": {"preset": preset_name},
+            **recipe(usual if steps is None else steps),
+        }
     settings.choice("task", task, TASKS)
     settings.choice("scale", scale, SCALES)
     if task == "arithmetic":

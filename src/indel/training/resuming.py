@@ -56,6 +56,8 @@ def check_resumable(
         ("backbone", snapshot.denoiser.backbone == denoiser.backbone),
         # Checkpoints of older versions have no fingerprint.
         ("content", snapshot.state.get(FINGERPRINT, fingerprint) == fingerprint),
+        # Settings that describe the model were compared above.
+        ("network", config.model is not None or snapshot.denoiser == denoiser),
     ):
         if not same:
             raise CheckpointError(

@@ -58,13 +58,11 @@ class Validator:
         ]
 
         def work(denoiser: Denoiser) -> tuple[torch.Tensor, torch.Tensor]:
-            limited = self.config.training.limit_length
             estimate = evaluate(
                 denoiser,
                 batches,
                 seed=seed,
-                max_length=denoiser.config.max_length if limited else None,
-                num_times=section.num_times,
+                num_times=section.num_times and min(section.num_times, denoiser.schedule.num_steps),
                 first_row=first,
                 progress=False,
             )
@@ -101,10 +99,7 @@ class Validator:
         if isinstance(self.data, ArithmeticData):
             metrics["error_rate"] = self.data.error_rate(samples)
             metrics["valid_rate"] = float(self.data.is_valid(samples).double().mean())
-        decoded = [self.data.vocabulary.decode(row) for row in samples.to_lists()[:4]]
-        metrics["texts"] = [
-            text if isinstance(text, str) else " ".join(map(str, text)) for text in decoded
-        ]
+        metrics["texts"] = [self.data.vocabulary.text(row) for row in samples.to_lists()[:4]]
         return metrics
 
     def _part(self, count: int) -> tuple[int, int]:

@@ -133,7 +133,6 @@ class LikelihoodTab:
             model,
             batches(),
             seed=limits.whole("seed", seed, 0, SEEDS),
-            max_length=model.config.max_length,
             progress=False,
         )
         return Bits.of(estimate, letters)
