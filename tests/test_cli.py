@@ -230,3 +230,61 @@ def test_as_a_process() -> None:
     assert (done.stdout, done.returncode) == (b"", 2)
     assert done.stderr.count(b"\n") == 1
     assert "'Ä' (U+00C4) at position 0" in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "redirected", "says"),
+    [
+        ("repair", "<&-", "standard input is closed: give a TEXT or --file PATH"),
+        ("models", ">&-", "standard output is closed: redirect it"),
+        ("models", ">/dev/full", "No space left on device"),
+        ("serve --host ''", "", "--host must be an address"),
+    ],
+)
+def test_streams_and_hosts_that_cannot_be_used_are_one_line(
+    arguments: str, redirected: str, says: str
+) -> None:
+    line = f"{sys.executable} -m indel {arguments} {redirected}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert says in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "output"),
+    [
+        ("{indel} corrupt 'some words' 2>&-", 0, "some·words"),
+        ("{indel} corrupt BAD 2>&-", 2, ""),
+        ("{indel} models <&- 2>&-", 0, "text8"),
+        # The reader has seen enough: no message.
+        ("{{ {indel} sample arithmetic -n 3 --batch-size 1; echo $? >&2; }} | true", 0, ""),
+    ],
+)
+def test_other_closed_streams_do_no_harm(line: str, code: int, output: str) -> None:
+    command = line.format(indel=f"{sys.executable} -m indel")
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert output in done.stdout
+    assert done.stderr in ("", "1\n")
+
+
+def test_too_little_memory_is_bad_input_and_other_failures_are_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
+    for error in (RuntimeError(message), MemoryError()):
+
+        def fail(*_: object, error: Exception = error, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(process, "corrupt_chain", fail)
+        assert cli.run(["corrupt", "abc"]) == 2
+        assert "there is not enough memory" in capsys.readouterr().err
+
+    def defect(*_: object, **__: object) -> None:
+        raise RuntimeError("shapes differ")
+
+    monkeypatch.setattr(process, "corrupt_chain", defect)
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        cli.run(["corrupt", "abc"])

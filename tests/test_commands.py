@@ -1,12 +1,20 @@
 """train, sample, evaluate and info: what they do, and one clear line for every mistake."""
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
-from indel.cli import run
+from indel.cli import app, run
+from indel.pretrained import MODELS
+from indel.randomness import RowSeeds
 
 TINY = [
     "--set=data.options.numbers=16",
@@ -26,6 +34,10 @@ TINY = [
     "--set=validation.every=4",
     "--set=validation.examples=4",
     "--set=validation.samples=2",
+]
+ARITHMETIC = [
+    *("--option=numbers=16", "--option=max_step=1", "--option=min_length=6"),
+    *("--option=max_length=10", "--examples=2", "--times=1", "--samples=64"),
 ]
 TRAIN = ["train", "arithmetic", "--scale", "tiny", *TINY]
 
@@ -56,16 +68,25 @@ def test_sample_prints_sequences_that_depend_on_the_seed_alone(trained: Path, ca
 def test_evaluate_gives_a_bound_whose_parts_add_up(trained: Path, capsys) -> None:
     assert run(["evaluate", str(trained), "--examples", "8", "--samples", "8", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    means = {name: mean for name, (mean, _) in report.items() if name.startswith("  ")}
-    steps = [mean for name, mean in means.items() if name.startswith("  step ")]
+    units = {"nats_per_sequence", "bits_per_sequence", "bits_per_token", "error_rate"}
+    assert report.keys() == {"sequences", "parts", "steps", *units}
+    assert report["sequences"] == 8
+    for estimate in (*(report[name] for name in units), *report["parts"].values()):
+        assert estimate.keys() == {"mean", "standard_error"}
+    parts = [part["mean"] for part in report["parts"].values()]
+    # The parts, or else the divergences of the steps and that of the length, are the bound.
+    bound = pytest.approx(report["nats_per_sequence"]["mean"], rel=1e-6)
+    assert sum(parts) == bound
+    steps = [step["mean"] for step in report["steps"]]
     assert len(steps) == 10
-    # The divergences of the steps and that of the length, or else the parts, are the bound.
-    bound = pytest.approx(report["nats a sequence"][0], rel=1e-6)
-    assert sum(steps) + means["  length"] == bound
-    assert sum(means.values()) - sum(steps) == bound
-    assert 0.0 <= report["error rate"][0] <= 1.0
+    assert sum(steps) + report["parts"]["length"]["mean"] == bound
+    assert 0.0 <= report["error_rate"]["mean"] <= 1.0
+    # What is not known is null: NaN is no JSON.
+    assert run(["evaluate", str(trained), "--examples", "2", "--samples", "1", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert report["error_rate"]["standard_error"] is None
     assert run(["evaluate", str(trained), "--examples", "4", "--samples", "0"]) == 0
-    assert "bits a token" in capsys.readouterr().out
+    assert "bits per token" in capsys.readouterr().out
 
 
 def test_info_names_step_and_size(trained: Path, capsys) -> None:
@@ -73,7 +94,101 @@ def test_info_names_step_and_size(trained: Path, capsys) -> None:
         assert run(["info", str(path)]) == 0
         shown = capsys.readouterr().out
         assert "parameters" in shown
-        assert "T = 10, K = 16" in shown
+        assert re.search(r"steps of the process +10", shown)
+        assert re.search(r"vocabulary size +16", shown)
+
+
+def test_info_for_programs(trained: Path, capsys) -> None:
+    assert run(["info", str(trained), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert all(re.fullmatch("[a-z_]+", name) for name in facts)
+    assert (facts["vocabulary_size"], facts["steps_of_the_process"]) == (16, 10)
+    assert facts["backbone"]["width"] == 16
+    assert facts["config"]["training"]["batch_size"] == 4
+    assert run(["info", "text8", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["config"] is None
+    assert facts["parameters"] > 1_000_000
+
+
+def test_models_lists_the_bundled_ones(capsys) -> None:
+    assert run(["models"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in MODELS)
+    assert run(["models", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert tuple(listed) == MODELS
+    assert all((Path(facts["folder"]) / "config.json").is_file() for facts in listed.values())
+
+
+class Seen(Exception):
+    """What a command wanted to draw with."""
+
+
+@pytest.mark.parametrize("command", ["sample", "evaluate"])
+def test_seeds_share_no_noise(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"sample": ["-n", "64"], "evaluate": ["--data=arithmetic", *ARITHMETIC]}[command]
+
+    def noise(seed: int) -> set[int]:
+        def note(*_: object, generator: RowSeeds, **__: object) -> None:
+            raise Seen(generator.seeds.tolist())
+
+        monkeypatch.setattr("indel.sampling.generate", note)
+        with pytest.raises(Seen) as seen:
+            run([command, "arithmetic", "--seed", str(seed), *options])
+        return set(seen.value.args[0])
+
+    drawn = [noise(seed) for seed in (0, 1, 2, 1_000_003, 2**32 - 1)]
+    assert len(drawn[0]) == 64
+    assert len(set().union(*drawn)) == 64 * len(drawn)
+
+
+def test_every_option_is_explained() -> None:
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    assert len(commands) > 8
+    for name, command in commands.items():
+        assert command.help, name
+        for parameter in command.params:
+            assert getattr(parameter, "help", None), (name, parameter.name)
+
+
+def test_completion_and_the_module_are_the_command(tmp_path: Path) -> None:
+    def out(*arguments: str, **environment: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "indel", *arguments],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **environment},
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert out("--version").startswith("indel ")
+    words = {"COMP_WORDS": "indel ev", "COMP_CWORD": "1", "_INDEL_COMPLETE": "complete_bash"}
+    assert out(**words).split() == ["evaluate-repair", "evaluate"]
+    assert "_INDEL_COMPLETE" in out("--show-completion", SHELL="/bin/bash")
+
+
+def test_interrupted_training_exits_with_130(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    program = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "indel", *TRAIN, "--set=training.steps=100000"),
+            *("--set=validation.every=100000", "--out", str(folder)),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list(folder.glob("checkpoints/step-*")):
+        assert program.poll() is None
+        time.sleep(0.05)
+    program.send_signal(signal.SIGINT)
+    output, errors = program.communicate()
+    assert program.returncode == 130, errors
+    assert "interrupted; --resume continues" in output
+    assert re.search(r"step \d+/100000, .* loss .* nats per sequence", errors)
 
 
 def test_dry_run_prints_a_config_that_can_be_read_again(tmp_path: Path, capsys) -> None:

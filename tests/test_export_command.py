@@ -53,6 +53,7 @@ def test_card_and_weights(
     assert "# A name" in card
     assert said[1] in card
     assert "16 sequences, 512 tokens" in card
+    assert "other work" not in card
     assert "insert/delete rate 0.6" in card
     assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
     # The config beside it makes the same training again.
@@ -68,6 +69,6 @@ def test_what_is_refused(trained: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert run(["export", str(tmp_path / "no"), str(tmp_path / "new")]) == 2
     assert "not the folder of a training run" in capsys.readouterr().err
     assert run(["export", str(trained), str(tmp_path / "new"), "--split", "best"]) == 2
-    assert "train, valid, test" in capsys.readouterr().err
+    assert "valid, test" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
     assert read_metrics(trained)

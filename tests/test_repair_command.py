@@ -84,6 +84,16 @@ def test_no_byte_is_lost(
     assert capsysbinary.readouterr().out == b""
 
 
+def test_a_file_that_is_repaired_in_place_keeps_its_permissions(model: str, tmp_path: Path) -> None:
+    private = tmp_path / "letter.txt"
+    private.write_text(TEXT)
+    private.chmod(0o600)
+    options = ["--file", str(private), "--out", str(private), "--model", model]
+    assert run(["repair", *options, *BOLD]) == 0
+    assert private.read_text() != TEXT
+    assert private.stat().st_mode & 0o777 == 0o600
+
+
 def test_standard_input_by_its_sign(
     model: str, capsysbinary: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,7 +216,7 @@ def test_out_follows_a_link_and_replaces_no_device(model: str, tmp_path: Path) -
     ("arguments", "says"),
     [
         (["repair", "a", "--model", "no-such-model"], "no-such-model"),
-        (["repair", "a", "--model", "{model}", "--strength", "33"], "1…32, got 33"),
+        (["repair", "a", "--model", "{model}", "--strength", "32"], "1…31, got 32"),
         (["repair", "a", "--model", "{model}", "--strength", "0"], "0"),
         (["repair", "a", "--model", "{model}", "--draws", "0"], "0"),
         (["repair", "a", "--model", "{model}", "--agreement", "2"], "got 2.0"),

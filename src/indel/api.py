@@ -15,7 +15,7 @@ from indel.data.sequences import Sequences
 from indel.data.streams import BatchStream, Split
 from indel.model import Denoiser
 from indel.objective import Objective
-from indel.randomness import Randomness, RowSeeds
+from indel.randomness import Randomness, RowSeeds, seeds_for
 from indel.sampling import Samples, SamplingOptions
 from indel.sharpening import Sharpening
 from indel.strides import evenly_spaced
@@ -213,7 +213,7 @@ def evaluate(
 
 def sample_seeds(seed: int, start: int, count: int) -> Int[Tensor, " {count}"]:
     """One seed per sample, so that sample i does not depend on how many are drawn together."""
-    return torch.arange(start, start + count) + seed * 1_000_003
+    return seeds_for(seed, "sample", start, count)
 
 
 def _options(

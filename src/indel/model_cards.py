@@ -40,8 +40,8 @@ class Measured:
 
     estimate: BoundEstimate
     command: str
-    tokens: int
-    """In one sequence, on average."""
+    tokens: int | None
+    """In one sequence, where all have equally many."""
 
 
 def public_config(config: TrainingConfig) -> str:
@@ -64,8 +64,8 @@ def model_card(title: str, denoiser: Denoiser, origin: Origin, measured: Measure
         "parameters": f"{parameters:,}",
         "command": f"`indel train --config {CONFIG} --data …` ({CONFIG} is beside this card)",
         "updates": f"{origin.steps:,} of {section.batch_size} sequences, seed {section.seed}",
-        "seen": f"{origin.examples:,} sequences, {origin.examples * measured.tokens:,} tokens",
-        "hours": f"{origin.seconds / 3600:.2f}, on a machine that did other work too",
+        "seen": f"{origin.examples:,} sequences{_tokens(origin, measured)}",
+        "hours": f"{origin.seconds / 3600:.2f}",
         "bits per token": f"{bits:.4f} ± {bits_error:.4f}",
         "nats per sequence": f"{nats:.2f} ± {nats_error:.2f}",
         "measured by": f"`{measured.command}`",
@@ -81,6 +81,10 @@ def model_card(title: str, denoiser: Denoiser, origin: Origin, measured: Measure
         f"| | |\n|---|---|\n{rows}\n\n"
         f"![The loss during training and the bound on validation data]({CURVE})\n"
     )
+
+
+def _tokens(origin: Origin, measured: Measured) -> str:
+    return "" if measured.tokens is None else f", {origin.examples * measured.tokens:,} tokens"
 
 
 def draw_curve(origin: Origin, path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -57,6 +59,17 @@ class RowSeeds:
     def _next_keys(self) -> Int[Tensor, " batch"]:
         self._calls += 1
         return _mix(self.seeds) + torch.tensor(self._calls, device=self.seeds.device) * _INCREMENT
+
+
+def seeds_for(seed: int, purpose: str, start: int, count: int) -> Int[Tensor, " {count}"]:
+    """Seeds of rows start … start+count−1 for `RowSeeds`, which scrambles them.
+
+    Consecutive numbers from an origin that a hash spreads over all 64 bits: for other seeds and
+    purposes the ranges are disjoint, but for a chance of about 2⁻⁶⁴ times their length.
+    """
+    digest = hashlib.sha256(f"indel.data {seed} {purpose}".encode()).digest()
+    origin = int.from_bytes(digest[:8], "little", signed=True)
+    return torch.arange(start, start + count) + origin  # wraps around
 
 
 Randomness = torch.Generator | RowSeeds

@@ -14,6 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
+from indel import extras
+
 if TYPE_CHECKING:
     import tokenizers
 
@@ -409,13 +411,7 @@ _KINDS: dict[str, tuple[Callable[..., Vocabulary], set[str]]] = {
 
 
 def _import_tokenizers() -> Any:
-    try:
-        import tokenizers
-    except ImportError as error:
-        raise ImportError(
-            'this vocabulary needs the package tokenizers: pip install "indel[tokenizers]"'
-        ) from error
-    return tokenizers
+    return extras.require("this vocabulary", "tokenizers", "tokenizers")
 
 
 def _require_text(text: object) -> str:

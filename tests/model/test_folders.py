@@ -1,6 +1,10 @@
 """A folder is all one needs, and a bad one says what is wrong with it."""
 
 import json
+import math
+import os
+import socket
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -9,6 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from indel import Batch, CharacterVocabulary, IntegerVocabulary
 from indel.model import Denoiser
+from indel.model.folders import write_checksums
 from indel.process import AbsorbingTransition, Schedule
 
 VOCABULARY = CharacterVocabulary("xyz-")
@@ -31,11 +36,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
+@pytest.fixture
+def unchecked(folder: Path) -> Path:
+    """A folder as they were before there were checksums: its files are checked all the same."""
+    (folder / "checksums.json").unlink()
+    return folder
+
+
 def test_round_trip(tmp_path: Path) -> None:
     denoiser = make(backbone="t5", activation="gated-gelu", time_embedding=True).eval()
     denoiser.save_pretrained(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
         "README.md",
+        "checksums.json",
         "config.json",
         "model.safetensors",
         "schedule.json",
@@ -78,14 +91,16 @@ def test_saving_again_replaces_the_old_model(folder: Path) -> None:
     "name", ["config.json", "vocabulary.json", "schedule.json", "model.safetensors"]
 )
 @pytest.mark.parametrize("content", [None, b"", b"{ not what it should be", b"[1, 2]", b"\xff\xfe"])
-def test_a_missing_or_broken_file_is_named(folder: Path, name: str, content: bytes | None) -> None:
+def test_a_missing_or_broken_file_is_named(
+    unchecked: Path, name: str, content: bytes | None
+) -> None:
     if content is None:
-        (folder / name).unlink()
+        (unchecked / name).unlink()
     else:
-        (folder / name).write_bytes(content)
+        (unchecked / name).write_bytes(content)
     message = f"{name} with .* is missing; the folder" if content is None else f"{name} should hold"
     with pytest.raises(FileNotFoundError if content is None else ValueError, match=message):
-        Denoiser.from_pretrained(folder)
+        Denoiser.from_pretrained(unchecked)
 
 
 def edit(path: Path, **changes: object) -> None:
@@ -94,13 +109,13 @@ def edit(path: Path, **changes: object) -> None:
     path.write_text(json.dumps(data), encoding="utf-8")
 
 
-def test_files_that_do_not_fit_together_are_named(folder: Path) -> None:
-    edit(folder / "config.json", max_length=11)
+def test_files_that_do_not_fit_together_are_named(unchecked: Path) -> None:
+    edit(unchecked / "config.json", max_length=11)
     with pytest.raises(ValueError, match=r"(?s)model\.safetensors does not fit .*length\.logits"):
-        Denoiser.from_pretrained(folder)
-    edit(folder / "config.json", max_length=10, time_embedding=False)
+        Denoiser.from_pretrained(unchecked)
+    edit(unchecked / "config.json", max_length=10, time_embedding=False)
     with pytest.raises(ValueError, match="time_embedding"):
-        Denoiser.from_pretrained(folder)
+        Denoiser.from_pretrained(unchecked)
 
 
 def test_another_vocabulary_is_refused(folder: Path) -> None:
@@ -110,12 +125,12 @@ def test_another_vocabulary_is_refused(folder: Path) -> None:
         Denoiser.from_pretrained(folder)
 
 
-def test_a_missing_weight_is_refused(folder: Path) -> None:
-    weights = load_file(folder / "model.safetensors")
+def test_a_missing_weight_is_refused(unchecked: Path) -> None:
+    weights = load_file(unchecked / "model.safetensors")
     del weights["deletions_head.bias"]
-    save_file(weights, folder / "model.safetensors")
+    save_file(weights, unchecked / "model.safetensors")
     with pytest.raises(ValueError, match=r"deletions_head\.bias"):
-        Denoiser.from_pretrained(folder)
+        Denoiser.from_pretrained(unchecked)
 
 
 def test_unknown_settings_are_named(folder: Path) -> None:
@@ -170,9 +185,116 @@ def test_pull_takes_the_model_and_its_words(folder: Path, monkeypatch: pytest.Mo
     assert (asked["repo_id"], asked["revision"]) == ("someone/indel-xyz", "v1")
     assert asked["local_files_only"] is True
     assert sorted(asked["allow_patterns"]) == [
+        "checksums.json",
         "config.json",
         "model.safetensors",
         "schedule.json",
         "vocabulary.json",
         "words.txt",
     ]
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocabulary.json", "schedule.json"])
+def test_a_changed_file_is_refused_by_its_checksum(folder: Path, name: str) -> None:
+    path = folder / name
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(ValueError, match=rf"{name} has changed since it was written"):
+        Denoiser.from_pretrained(folder)
+    (folder / "checksums.json").unlink()
+    Denoiser.from_pretrained(folder)
+
+
+def test_one_changed_bit_of_the_weights_is_noticed(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"model\.safetensors has changed since it was written"):
+        Denoiser.from_pretrained(folder)
+
+
+def test_an_older_folder_loads_with_a_note(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    Denoiser.from_pretrained(folder)
+    assert caplog.text == ""
+    (folder / "checksums.json").unlink()
+    Denoiser.from_pretrained(folder)
+    assert f"{folder} has no checksums.json: it is loaded unchecked" in caplog.text
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"config.json": 3}', "[" * 5000])
+def test_damaged_checksums_are_refused(folder: Path, content: str) -> None:
+    (folder / "checksums.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"checksums"):
+        Denoiser.from_pretrained(folder)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_weights_that_are_not_finite_are_refused(folder: Path, value: float) -> None:
+    weights = load_file(folder / "model.safetensors")
+    weights["embedding.weight"][1, 2] = value
+    save_file(weights, folder / "model.safetensors")
+    write_checksums(folder)
+    with pytest.raises(ValueError, match=r"1 of the values of embedding\.weight are not finite"):
+        Denoiser.from_pretrained(folder)
+
+
+def test_a_length_may_be_impossible_but_not_undefined(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    for value, right in ((-math.inf, True), (math.nan, False), (math.inf, False)):
+        weights["length.logits"][3] = value
+        save_file(weights, folder / "model.safetensors")
+        write_checksums(folder)
+        with nullcontext() if right else pytest.raises(ValueError, match=r"length\.logits"):
+            Denoiser.from_pretrained(folder)
+
+
+def test_bundled_models_by_name() -> None:
+    assert Denoiser.from_pretrained("arithmetic").vocabulary == IntegerVocabulary(16)
+
+
+def test_files_are_as_readable_as_the_umask_says(tmp_path: Path) -> None:
+    for mask, mode in ((0o022, 0o644), (0o077, 0o600), (0o002, 0o664)):
+        before = os.umask(mask)
+        try:
+            make().save_pretrained(tmp_path / str(mask))
+        finally:
+            os.umask(before)
+        for path in (tmp_path / str(mask)).iterdir():
+            assert path.stat().st_mode & 0o777 == mode, path.name
+
+
+HOSTILE_OPTIONS = [
+    {"attn_implementation": "someone/kernel"},
+    {"_attn_implementation": "someone/kernel"},
+    {"auto_map": {"AutoModel": "someone/code--model.Model"}},
+    {"use_kernels": True},
+    {"quantization_config": {"quant_method": "gptq"}},
+    {"backbone": "someone/model", "use_pretrained_backbone": True},
+]
+SMALL_BERT = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+
+
+@pytest.mark.parametrize("options", HOSTILE_OPTIONS)
+@pytest.mark.parametrize("model_type", ["bert", "detr", "timm_backbone"])
+def test_a_config_cannot_make_it_contact_anybody(
+    folder: Path, options: dict[str, object], model_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers")
+    asked: list[object] = []
+
+    def refuse(*arguments: object, **_: object) -> None:
+        asked.append(arguments)
+        raise OSError("no network in this test")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    backbone = {
+        "kind": "hugging-face",
+        "model_type": model_type,
+        "options": {**SMALL_BERT, **options},
+    }
+    edit(folder / "config.json", backbone=backbone)
+    write_checksums(folder)
+    with pytest.raises(ValueError, match=r"config\.json"):
+        Denoiser.from_pretrained(folder)
+    assert asked == []

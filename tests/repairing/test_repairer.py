@@ -109,7 +109,7 @@ def test_a_model_may_be_a_folder(denoiser: Denoiser, tmp_path: Path) -> None:
         ({"agreement": 0.0}, r"agreement must be above 0 and at most 1, got 0\.0"),
         ({"agreement": 1.5}, r"got 1\.5"),
         ({"agreement": float("nan")}, "got nan"),
-        ({"strength": 0}, "strength must lie in 1…32, got 0"),
+        ({"strength": 0}, "strength must lie in 1…31, got 0"),
         ({"strength": 33}, "got 33"),
         ({"draws": 0}, "draws must be at least 1, got 0"),
     ],

@@ -21,6 +21,7 @@ from indel.training import (
     read_checkpoint,
     train,
 )
+from indel.training.checkpoints import tidy
 from training.small_runs import final, start_program, very_small
 
 
@@ -140,3 +141,66 @@ def test_state_is_plain_json(finished: Path) -> None:
     assert suffixes == {".json", ".safetensors"}
     state = json.loads((path / "state.json").read_text(encoding="utf-8"))
     assert state["step"] == 12
+
+
+def damage(checkpoint: Path) -> None:
+    (checkpoint / "optimiser.safetensors").write_bytes(b"half")
+
+
+def test_damaged_checkpoints_never_push_out_good_ones(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = very_small(training__steps=20, training__save_every=5)
+    train(config, tmp_path)
+    steps = sorted((tmp_path / "checkpoints").iterdir())
+    for path in steps:
+        damage(path)
+    # All are damaged: the run starts anew, and what it saves stays, whatever number it has.
+    shorter = very_small(training__steps=6, training__save_every=2)
+    with caplog.at_level(logging.WARNING):
+        result = train(shorter, tmp_path, resume=True)
+    assert result.checkpoint is not None
+    assert result.checkpoint.is_dir()
+    assert latest(tmp_path) == result.checkpoint
+    names = {path.name for path in (tmp_path / "checkpoints").iterdir()}
+    assert {f"damaged-{path.name}" for path in steps} < names
+    assert "step-00000004" in names
+    for path in steps:
+        assert f"the checkpoint {path} is damaged" in caplog.text
+    assert train(config, tmp_path, resume=True).step == 20
+
+
+def test_one_damaged_while_the_run_goes_on_is_not_counted(tmp_path: Path) -> None:
+    train(very_small(training__steps=6, training__save_every=2, validation__every=100), tmp_path)
+    newest = latest(tmp_path)
+    assert newest is not None
+    damage(newest)
+    tidy(tmp_path, keep=1, spared=())
+    names = {path.name for path in (tmp_path / "checkpoints").iterdir()}
+    assert names == {"damaged-step-00000006", "step-00000004"}
+    again = newest.with_name("step-00000004")
+    again.rename(newest)
+    damage(newest)
+    tidy(tmp_path, keep=1, spared=())
+    names = {path.name for path in (tmp_path / "checkpoints").iterdir()}
+    assert names == {"damaged-step-00000006", "damaged-step-00000006-2"}
+
+
+@pytest.mark.parametrize("manifest", ["{}", "[]", "3", "[" * 5000 + "]" * 5000])
+def test_a_manifest_that_does_not_list_the_files_is_damage(
+    finished: Path, tmp_path: Path, manifest: str
+) -> None:
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    newest = find_checkpoint(tmp_path)
+    (newest / "manifest.json").write_text(manifest, encoding="utf-8")
+    assert find_checkpoint(tmp_path) != newest
+
+
+def test_a_disk_that_fills_between_checkpoints_is_named(tmp_path: Path) -> None:
+    # The configs fit, but not many records.
+    program = start_program(tmp_path / "run", file_limit=4000, training__save_every=100_000)
+    _, errors = program.communicate()
+    assert program.returncode == 2, errors
+    (message,) = (line for line in errors.splitlines() if "cannot write" in line)
+    assert "metrics.jsonl: File too large; make room, then resume" in message
+    assert "Errno" not in errors

@@ -144,3 +144,20 @@ def test_values_of_a_command_line() -> None:
         "text8",
         [1, 2],
     ]
+
+
+def test_options_of_a_preset_are_for_its_own_data(tmp_path: Path) -> None:
+    preset = load_config("text8-sample", "tiny")
+    assert preset.data.options == {"chunk_length": 32}
+    for name in ("arithmetic", "huggingface:somewhere", "text8"):
+        other = load_config("text8-sample", "tiny", overrides={"data.name": name})
+        assert (other.data.name, other.data.options) == (name, {})
+    file = tmp_path / "own.toml"
+    file.write_text('[data]\nname = "arithmetic"\n[data.options]\nnumbers = 9\n')
+    config = load_config("text8-sample", "tiny", file=file, overrides={"data.options.max_step": 2})
+    assert config.data.options == {"numbers": 9, "max_step": 2}
+    assert config.optimiser == preset.optimiser
+    same = {"data.name": "text8-sample", "data.options.chunk_length": 16}
+    assert load_config("text8-sample", "tiny", overrides=same).data.options == {"chunk_length": 16}
+    longer = load_config("arithmetic", "tiny", overrides={"data.options.max_length": 12})
+    assert longer.data.options["numbers"] == 16

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from indel.training import CheckpointError, TrainingError, load_config, train
-from indel.training.checkpoints import Snapshot, read_checkpoint
+from indel.training import CheckpointError, TrainingError, latest, load_config, train
+from indel.training.checkpoints import Snapshot, read_checkpoint, write_checkpoint
 from training.small_runs import final, records, settings, start_program, very_small
 
 
@@ -189,3 +191,97 @@ def test_a_signal_saves_and_ends_the_run(tmp_path: Path, number: signal.Signals)
     assert 0 < result["step"] < 100_000
     assert final(tmp_path / "run").step == result["step"]
     assert records(tmp_path / "run")[-1]["step"] == result["step"]
+
+
+DAMAGED_LINES = [
+    b"no JSON",
+    b'{"kind": "train"}',
+    b'{"kind": "train", "step": "7"}',
+    b"[1, 2]",
+    b"\xff\xfe\x00",
+    b"[" * 5000,
+    b"",
+]
+
+
+def test_damaged_records_are_set_aside_and_the_run_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    train(very_small(training__steps=10), tmp_path)
+    before = records(tmp_path)
+    path = tmp_path / "metrics.jsonl"
+    good = path.read_bytes().splitlines(keepends=True)
+    bad = b"".join(line + b"\n" for line in DAMAGED_LINES)
+    path.write_bytes(good[0] + bad + b"".join(good[1:]))
+    assert records(tmp_path) == before
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        train(very_small(training__steps=12), tmp_path, resume=True)
+    assert records(tmp_path)[: len(before)] == before
+    assert (tmp_path / "metrics.damaged.jsonl").read_bytes() == bad
+    assert "7 damaged lines: moved to metrics.damaged.jsonl" in caplog.text
+
+
+def test_a_second_run_in_a_folder_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    first = start_program(folder, training__steps=100_000, validation__every=100_000)
+    while not list(folder.glob("checkpoints/step-*")):
+        assert first.poll() is None
+        time.sleep(0.05)
+    try:
+        with pytest.raises(TrainingError, match=f"another run is writing .*process {first.pid}"):
+            train(very_small(), folder, resume=True)
+    finally:
+        first.kill()  # not even this leaves the folder locked
+        first.communicate()
+    assert (folder / ".lock").exists()
+    step = final(folder).step
+    assert train(very_small(training__steps=step + 1), folder, resume=True).step == step + 1
+    assert not (folder / ".lock").exists()
+
+
+def test_a_run_that_cannot_start_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="multiple"):
+        train(very_small(training__batch_size=7, training__accumulate=2), tmp_path / "run")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(TrainingError, match="cannot write to the folder"):
+        train(very_small(), tmp_path / "file" / "run")
+    with pytest.raises(ValueError, match=r"longest sequence"):
+        train(very_small(model__max_length=2, training__limit_length=True), tmp_path / "run")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_data_that_has_changed_is_refused(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    content = "some words and more of them " * 100
+    text.write_text(content, encoding="utf-8")
+    overrides = {k: v for k, v in settings(training__steps=1).items() if "data." not in k} | {
+        "data.name": f"file:{text}",
+        "data.options.vocabulary": "text8",
+        "data.options.chunk_length": 6,
+        "data.options.cache": str(tmp_path / "cache"),
+    }
+
+    def run(steps: int, *, resume: bool) -> None:
+        overrides["training.steps"] = steps
+        train(load_config("text8-sample", "tiny", overrides=overrides), folder, resume=resume)
+
+    folder = tmp_path / "run"
+    run(1, resume=False)
+    # One letter, of which neither the size nor the vocabulary tells.
+    text.write_text(content[:1500] + "z" + content[1501:], encoding="utf-8")
+    with pytest.raises(CheckpointError, match="another content"):
+        run(2, resume=True)
+    text.write_text(content, encoding="utf-8")
+    run(2, resume=True)
+    # Checkpoints of before there were fingerprints.
+    older = tmp_path / "older"
+    shutil.copytree(folder, older)
+    text.write_text(content.upper().lower() + "and so on", encoding="utf-8")
+    newest = latest(older)
+    assert newest is not None
+    snapshot = read_checkpoint(newest)
+    assert snapshot.state.pop("data_fingerprint")
+    write_checkpoint(older, snapshot)
+    folder = older
+    run(3, resume=True)

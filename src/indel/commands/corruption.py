@@ -24,7 +24,7 @@ class Replacements(StrEnum):
 
 def corrupt(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A sentence of a–z, spaces and “-”.")],
-    steps: Annotated[int, typer.Option(min=2, help="The number T of steps.")] = 10,
+    steps: Annotated[int, typer.Option(min=2, max=1000, help="The number T of steps.")] = 10,
     rate: Annotated[
         float,
         typer.Option(min=0, max=1, help="The share of the text that is deleted, and inserted."),

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from indel import extras
 from indel.commands.opening import run_folder
 
 if TYPE_CHECKING:
+    from indel.data.streams import Split
     from indel.tokens import Vocabulary
     from indel.training import TrainingConfig
+
+HELD_OUT: tuple[Split, ...] = ("valid", "test")
 
 
 def export(
@@ -19,7 +23,9 @@ def export(
     folder: Annotated[Path, typer.Argument(help="Where the model goes; must not exist.")],
     title: Annotated[str | None, typer.Option(help="Of the model card.")] = None,
     half: Annotated[bool, typer.Option(help="Weights of 16 bits.")] = True,
-    examples: Annotated[int, typer.Option(min=2, help="To measure the bound on.")] = 1024,
+    examples: Annotated[
+        int, typer.Option(min=2, max=1_000_000, help="To measure the bound on.")
+    ] = 1024,
     split: Annotated[str, typer.Option(help="valid or test.")] = "valid",
     words: Annotated[
         int,
@@ -34,11 +40,12 @@ def export(
     ] = None,
 ) -> None:
     """Make a model to give away from a run: weights, config, card with a measured bound, curve."""
-    import json
     import tempfile
 
-    from indel.data import SPLITS, ChunkStream, open_data
-    from indel.files import write_output
+    # Asked for before the bound is measured, which takes long.
+    extras.require("the curve on the card of a model", "matplotlib", "plots")
+    from indel.data import ChunkStream, open_data
+    from indel.files import read_json, write_output
     from indel.likelihood import evaluate
     from indel.loading import load, model_folder
     from indel.model_cards import (
@@ -53,8 +60,9 @@ def export(
     from indel.repairing.known_words import KnownWords
     from indel.training import load_run_config, read_metrics
 
-    if split not in SPLITS:
-        raise ValueError(f"--split must be one of {', '.join(SPLITS)}, got {split!r}")
+    # The card calls it the bound on held-out data.
+    if split not in HELD_OUT:
+        raise ValueError(f"--split must be one of {', '.join(HELD_OUT)}, got {split!r}")
     if folder.exists():
         raise ValueError(f"{folder} is there already: name a new folder, or remove it first")
     home = run_folder(run)
@@ -73,10 +81,11 @@ def export(
         for start in range(0, examples, 64)
     ]
     estimate = evaluate(denoiser, batches, seed=0)
-    state = json.loads((source.parent / "state.json").read_text(encoding="utf-8"))
+    state = read_json(source.parent / "state.json")
     records = [record for record in read_metrics(home) if record["step"] <= state["step"]]
     origin = Origin(config, state["step"], state["seconds"], records)
-    tokens = round(sum(int(batch.lengths.sum()) for batch in batches) / examples)
+    lengths = set(estimate.lengths.tolist())
+    tokens = lengths.pop() if len(lengths) == 1 else None
     measured = Measured(estimate, _command(folder, config, split, examples), tokens)
     folder.parent.mkdir(parents=True, exist_ok=True)
     # All or nothing: the folder gets its name when everything is in it.

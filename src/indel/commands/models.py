@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,19 +15,22 @@ from rich.table import Table
 from indel.commands.opening import open_named_data, parsed_settings
 
 if TYPE_CHECKING:
-    from indel.bound_estimates import BoundEstimate
+    from indel.bound_estimates import Estimate
 
 Model = Annotated[
     Path,
     typer.Argument(help="A bundled model, or the folder of a model, a run or a checkpoint."),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="The same seed, the same output.")]
+BatchSize = Annotated[
+    int, typer.Option(min=1, help="Sequences at a time: memory and speed, not the output.")
+]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps …")]
 
 
 def sample(
     model: Model,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, max=100_000)] = 5,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, max=100_000, help="How many.")] = 5,
     seed: Seed = 0,
     temperature: Annotated[float, typer.Option(help="Of both heads; 1 is the model itself.")] = 1.0,
     top_p: Annotated[float, typer.Option(help="Keep this share of the mass of both heads.")] = 1.0,
@@ -37,11 +41,11 @@ def sample(
             help="Call the network only so often: approximate with inserts and deletes.",
         ),
     ] = None,
-    batch_size: Annotated[int, typer.Option(min=1)] = 64,
+    batch_size: BatchSize = 64,
     device: Device = "cpu",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON value a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON value per line.")] = False,
 ) -> None:
-    """Generate sequences, one a line."""
+    """Generate sequences, one per line."""
     from indel.api import sample_seeds
     from indel.loading import load
     from indel.randomness import RowSeeds
@@ -85,29 +89,34 @@ def evaluate(
         typer.Option("--option", metavar="KEY=VALUE", help="Of --data, e.g. path=text8.zip."),
     ] = None,
     split: Annotated[str, typer.Option(help="train, valid or test.")] = "valid",
-    examples: Annotated[int, typer.Option(min=2)] = 256,
+    examples: Annotated[int, typer.Option(min=2, max=1_000_000, help="How many sequences.")] = 256,
     times: Annotated[
-        int | None, typer.Option(min=1, help="So many random t a sequence; default: all.")
+        int | None, typer.Option(min=1, help="So many random t per sequence; default: all.")
     ] = None,
     chains: Annotated[
-        int, typer.Option(min=1, help="The importance-weighted bound with so many chains.")
+        int,
+        typer.Option(min=1, max=10_000, help="The importance-weighted bound with so many chains."),
     ] = 1,
     max_length: Annotated[
-        int | None, typer.Option(help="The limit on |x_t|; default: the model's. 0 for none.")
+        int | None,
+        typer.Option(
+            min=0, max=1_000_000, help="The limit on |x_t|; default: the model's. 0 for none."
+        ),
     ] = None,
     samples: Annotated[
-        int, typer.Option(min=0, help="Arithmetic: samples for the error rate.")
+        int, typer.Option(min=0, max=100_000, help="Arithmetic: samples for the error rate.")
     ] = 256,
     seed: Seed = 0,
-    batch_size: Annotated[int, typer.Option(min=1)] = 64,
+    batch_size: BatchSize = 64,
     device: Device = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """The bound on the log-likelihood of data, by part and by step; error rate for arithmetic."""
+    from indel.bound_estimates import Estimate
     from indel.data import SPLITS, ArithmeticData
     from indel.likelihood import evaluate as evaluate_bound
     from indel.loading import load
-    from indel.randomness import RowSeeds
+    from indel.randomness import RowSeeds, seeds_for
     from indel.sampling import generate
 
     if split not in SPLITS:
@@ -127,31 +136,34 @@ def evaluate(
     estimate = evaluate_bound(
         denoiser, batches, seed=seed, max_length=limit, num_times=times, num_chains=chains
     )
-    report = _report(estimate)
+    report = {
+        "nats_per_sequence": estimate.nats_per_sequence,
+        "bits_per_sequence": estimate.bits_per_sequence,
+        "bits_per_token": estimate.bits_per_token,
+    }
     if isinstance(stream, ArithmeticData) and samples:
-        import torch
-
-        generator = RowSeeds(torch.arange(samples, device=denoiser.device) + seed)
-        drawn = generate(denoiser, samples, generator=generator).x.to("cpu")
-        errors = stream.error_rates(drawn)
-        spread = float(errors.std()) / samples**0.5 if samples > 1 else float("nan")
-        report["error rate"] = (float(errors.mean()), spread)
+        seeds = seeds_for(seed, "evaluate samples", 0, samples)
+        generator = RowSeeds(seeds.to(denoiser.device))
+        errors = stream.error_rates(generate(denoiser, samples, generator=generator).x.to("cpu"))
+        spread = float(errors.std()) / samples**0.5 if samples > 1 else math.nan
+        report["error_rate"] = Estimate(float(errors.mean()), spread)
+    parts = estimate.by_part
     if as_json:
-        print(json.dumps({name: list(pair) for name, pair in report.items()}))
+        named: dict[str, Any] = {name: _plain(each) for name, each in report.items()}
+        named["parts"] = {name: _plain(each) for name, each in parts.items()}
+        named["steps"] = [_plain(each) for each in estimate.by_time]
+        print(json.dumps({"sequences": len(estimate), **named}, allow_nan=False))
         return
     table = Table("", "mean", "standard error", box=None, padding=(0, 2))
-    for name, (mean, error) in report.items():
+    rows = {name.replace("_", " "): each for name, each in report.items()}
+    rows |= {f"  {name}": part for name, part in parts.items()}
+    rows |= {f"  step {t}": term for t, term in enumerate(estimate.by_time, start=1)}
+    for name, (mean, error) in rows.items():
         table.add_row(name, f"{mean:.4f}", f"{error:.4f}")
     Console(soft_wrap=True).print(table)
 
 
-def _report(estimate: BoundEstimate) -> dict[str, tuple[float, float]]:
-    """The bound in three units, then in nats its parts and the divergence of each step."""
-    report = {
-        "nats a sequence": estimate.nats_per_sequence,
-        "bits a sequence": estimate.bits_per_sequence,
-        "bits a token": estimate.bits_per_token,
-    }
-    report |= {f"  {name}": part for name, part in estimate.by_part.items()}
-    report |= {f"  step {t}": term for t, term in enumerate(estimate.by_time, start=1)}
-    return {name: (pair.mean, pair.standard_error) for name, pair in report.items()}
+def _plain(estimate: Estimate) -> dict[str, float | None]:
+    """JSON has neither NaN nor infinity: both become null."""
+    values = estimate._asdict().items()
+    return {name: value if math.isfinite(value) else None for name, value in values}

@@ -48,6 +48,13 @@ def open_named_data(name: str | None, options: dict[str, Any], path: Path) -> Ba
     config = run_config(path)
     if config is None:
         raise ValueError(f"{path} lies in no training run: say with --data what to evaluate on")
+    place = config.data.name.removeprefix("huggingface:")
+    if place != config.data.name and not Path(place).exists():
+        # The config of a folder may come from others: only the user's own word fetches anything.
+        raise ValueError(
+            f"the config of {path} names data of the Hub: give --data {config.data.name} and its "
+            "options to fetch it"
+        )
     return config.open_data()
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from indel.commands.models import Device, Seed
+from indel.commands.models import BatchSize, Device, Seed
 from indel.commands.opening import open_repairer
 from indel.commands.repair_views import progress_bar
 from indel.commands.repairing import Words
@@ -51,15 +51,21 @@ def evaluate_repair(
         int | None, typer.Option(min=1, help="Of the clean sentence; default: any.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many pairs, the first.")] = None,
-    strength: Annotated[int, typer.Option(min=1)] = defaults.STRENGTH,
-    draws: Annotated[int, typer.Option(min=1, max=10_000)] = defaults.DRAWS,
-    agreement: Annotated[float, typer.Option()] = defaults.AGREEMENT,
+    strength: Annotated[
+        int, typer.Option(min=1, help="The time t that the text is taken to be at.")
+    ] = defaults.STRENGTH,
+    draws: Annotated[
+        int, typer.Option(min=1, max=10_000, help="How often x_0 is drawn.")
+    ] = defaults.DRAWS,
+    agreement: Annotated[
+        float, typer.Option(help="Make corrections that are at least so likely.")
+    ] = defaults.AGREEMENT,
     words: Words = True,
     checkers: Annotated[
         bool, typer.Option(help="Also measure pyspellchecker, symspellpy and aspell.")
     ] = True,
     seed: Seed = 0,
-    batch_size: Annotated[int, typer.Option(min=1)] = defaults.BATCH_SIZE,
+    batch_size: BatchSize = defaults.BATCH_SIZE,
     device: Device = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
     out: Annotated[

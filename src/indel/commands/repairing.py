@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from indel.commands import repair_views
-from indel.commands.models import Device, Seed
+from indel.commands.models import BatchSize, Device, Seed
 from indel.commands.opening import open_repairer
 from indel.commands.repair_views import Answer
 from indel.files import write_output
@@ -81,7 +81,7 @@ def repair(
         bool | None,
         typer.Option("--diff/--plain", help="Default: the diff on a terminal, otherwise plain."),
     ] = None,
-    batch_size: Annotated[int, typer.Option(min=1)] = defaults.BATCH_SIZE,
+    batch_size: BatchSize = defaults.BATCH_SIZE,
     device: Device = "cpu",
 ) -> None:
     """Mend a badly typed text; what is not mended stays as it is, to the byte."""
@@ -157,6 +157,8 @@ def _read(text: str | None, file: str | None) -> tuple[str, str]:
         return text, "\n"
     if file is not None and file != STANDARD_INPUT:
         return _decoded(Path(file).read_bytes()), ""
+    if sys.stdin is None:
+        raise ValueError("standard input is closed: give a TEXT or --file PATH")
     if text is None and file is None and sys.stdin.isatty():
         raise ValueError("nothing to repair: give a TEXT, --file PATH, or pipe a text in")
     return _decoded(sys.stdin.buffer.read()), ""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.logging import RichHandler
 
+from indel import extras
 from indel.commands.opening import parsed_settings
 
 ALL, REPORT = "all", "report"
@@ -51,14 +51,10 @@ def reproduce(
     ] = Path("docs/results.md"),
 ) -> None:
     """Make tables and figures of the paper; what is there already is not made again."""
-    try:
-        import_module("matplotlib")
-        from indel.experiments import EXPERIMENTS, Interrupted, Request
-        from indel.experiments.report import write_report
-    except ImportError as error:
-        raise ValueError(
-            f"reproducing needs the extras train and plots of indel: {error}"
-        ) from None
+    for package in ("matplotlib", "accelerate"):
+        extras.require("reproducing", package, "plots,train")
+    from indel.experiments import EXPERIMENTS, Interrupted, Request
+    from indel.experiments.report import write_report
 
     known = (*EXPERIMENTS, ALL, REPORT)
     for name in what:

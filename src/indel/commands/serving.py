@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from indel import extras
+
 if TYPE_CHECKING:
     from indel.web.models import Models
 
@@ -26,11 +28,13 @@ def serve(
     arithmetic: Model = "arithmetic",
 ) -> None:
     """Serve the page: repair, watch, process and likelihood in a browser."""
+    if not host.strip():
+        raise ValueError(f"--host must be an address, such as 127.0.0.1 or 0.0.0.0, got {host!r}")
+    for package in ("gradio", "matplotlib", "PIL"):
+        extras.require("the page", package, "web")
     print("indel is loading its models and their first examples …", flush=True)
-    try:
-        from indel.web.serving import serve as serve_page
-    except ImportError as error:
-        raise ValueError(f'the page needs {error.name}: pip install "indel[web]"') from error
+    from indel.web.serving import serve as serve_page
+
     serve_page(
         open_models(text8, in_place, arithmetic), host=host, port=port, names=allow_host or ()
     )

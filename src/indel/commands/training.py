@@ -6,17 +6,21 @@ import json
 import logging
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.logging import RichHandler
 from rich.table import Table
 
+from indel.commands.models import Model
 from indel.commands.opening import parsed_settings, run_config
+from indel.files import read_json
 
 if TYPE_CHECKING:
     from indel.training import TrainingConfig
+
+INTERRUPTED = 130
 
 
 def train(
@@ -56,7 +60,7 @@ def train(
     layers: Annotated[int | None, typer.Option(help="Of the network.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Of Adam, also next to Muon.")] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the newest checkpoint in --out.")
+        bool, typer.Option("--resume", help="Continue from the newest checkpoint in --out.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the config, the size and the estimated time.")
@@ -64,7 +68,6 @@ def train(
 ) -> None:
     """Train a denoiser: preset, then --config, then the other options, then --set."""
     from indel.training import load_config, load_run_config
-    from indel.training import train as run_training
     from indel.training.config_files import changed
 
     options = {
@@ -94,15 +97,20 @@ def train(
     if dry_run:
         _show_plan(settings, folder)
         return
+    # Only here: the plan needs no package that training alone needs.
+    from indel.training import train as run_training
+
     logging.basicConfig(
         level=logging.WARNING, format="%(message)s", handlers=[RichHandler(show_path=False)]
     )
     result = run_training(settings, folder, resume=resume)
-    state = "interrupted; --resume goes on" if result.interrupted else "done"
+    state = "interrupted; --resume continues" if result.interrupted else "done"
     print(f"{state}: step {result.step}, {result.seconds:.0f} s, {folder}")
     for name, value in result.validation.items():
         if isinstance(value, float):
             print(f"  {name}: {value:.4g}")
+    if result.interrupted:
+        raise typer.Exit(INTERRUPTED)
 
 
 def _run_name(task: str, scale: str, config: TrainingConfig) -> str:
@@ -112,37 +120,54 @@ def _run_name(task: str, scale: str, config: TrainingConfig) -> str:
 
 
 def info(
-    path: Annotated[Path, typer.Argument(help="The folder of a model, a run or a checkpoint.")],
+    path: Model,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Show what is in a model, a run or a checkpoint."""
-    from indel.loading import load, model_folder
+    from indel.loading import model_folder
 
     folder = model_folder(path)
-    denoiser = load(folder)
-    schedule, vocabulary = denoiser.schedule, denoiser.vocabulary
-    table = Table(show_header=False, box=None, padding=(0, 2))
-    table.add_row("weights", str(folder))
-    table.add_row("parameters", f"{sum(p.numel() for p in denoiser.parameters()):,}")
-    table.add_row("backbone", str(denoiser.config.backbone))
-    table.add_row("vocabulary", f"{vocabulary!r}"[:200])
-    table.add_row("schedule", f"T = {schedule.num_steps}, K = {schedule.vocab_size}")
-    before_last = schedule.jump(schedule.num_steps - 1)
-    table.add_row("deleted before step T", f"{1.0 - before_last.keep:.3f} of x_0")
-    table.add_row("longest sequence", str(denoiser.config.max_length))
-    table.add_row("length limit of q", str(denoiser.length_limit or "none"))
-    table.add_row("edit weights", denoiser.config.edit_weights)
-    state = folder.parent / "state.json"
-    if state.is_file():
-        record = json.loads(state.read_text(encoding="utf-8"))
-        for name in ("step", "seconds", "best_step", "best_bound", "bad_steps"):
-            if record.get(name) is not None:
-                table.add_row(name.replace("_", " "), f"{record[name]:,}")
-    Console(soft_wrap=True, highlight=False).print(table)
+    facts = _facts(folder)
     config = run_config(path)
+    if as_json:
+        settings = None if config is None else config.to_dict()
+        print(json.dumps({**facts, "config": settings}, ensure_ascii=False))
+        return
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    for name, value in facts.items():
+        shown = f"{value:,}" if isinstance(value, int | float) else str(value)
+        table.add_row(name.replace("_", " "), shown[:200])
+    Console(soft_wrap=True, highlight=False).print(table)
     if config is not None:
         from indel.training import config_to_toml
 
         print(f"\n{config_to_toml(config)}")
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    """What a model is, under the names that `--json` gives."""
+    from indel.loading import load
+
+    denoiser = load(folder)
+    schedule, vocabulary = denoiser.schedule, denoiser.vocabulary
+    facts: dict[str, Any] = {
+        "weights": str(folder),
+        "parameters": sum(weight.numel() for weight in denoiser.parameters()),
+        "backbone": denoiser.config.backbone.to_dict(),
+        "vocabulary": repr(vocabulary),
+        "vocabulary_size": vocabulary.size,
+        "steps_of_the_process": schedule.num_steps,
+        "deleted_before_the_last_step": round(1.0 - schedule.jump(schedule.num_steps - 1).keep, 6),
+        "max_length": denoiser.config.max_length,
+        "length_limit": denoiser.length_limit,
+        "edit_weights": denoiser.config.edit_weights,
+    }
+    state = folder.parent / "state.json"
+    if state.is_file():
+        record = read_json(state)
+        names = ("step", "seconds", "best_step", "best_bound", "bad_steps")
+        facts |= {name: record[name] for name in names if record.get(name) is not None}
+    return facts
 
 
 def _show_plan(config: TrainingConfig, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,8 @@ from indel.data.errors import DataError
 from indel.data.streams import SPLITS, BatchStream, Split, at_least, example_seeds, whole_number
 from indel.randomness import RowSeeds
 from indel.tokens import CharacterVocabulary, Vocabulary
+
+_PIECE = 1 << 22  # numbers that are read at a time
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,14 @@ class ChunkStream(BatchStream):
         self._text = text
         self._spans = dict(spans)
         self._token_of = token_of
+
+    def fingerprint(self) -> str:
+        """A checksum of the whole text and of where its splits are."""
+        checksum = hashlib.sha256(repr(sorted(self._spans.items())).encode())
+        numbers = self._text.numbers
+        for start in range(0, len(numbers), _PIECE):
+            checksum.update(numbers[start : start + _PIECE].tobytes())
+        return checksum.hexdigest()
 
     def size(self, split: Split) -> int:
         """The number of tokens in a split."""

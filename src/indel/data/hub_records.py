@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from indel import extras
 from indel.data.errors import DataError, DataUnavailable
 from indel.data.streams import SPLITS, Split
 
@@ -162,12 +162,7 @@ def _only(column: str, dataset: Any, name: str) -> Any:
 
 
 def _import_datasets() -> Any:
-    try:
-        return importlib.import_module("datasets")
-    except ImportError as error:
-        raise ImportError(
-            'Hugging Face datasets need the package datasets: pip install "indel[data]"'
-        ) from error
+    return extras.require("data of the Hugging Face Hub", "datasets", "data")
 
 
 def _one_line(error: Exception) -> str:

@@ -65,7 +65,10 @@ text8, text8-sample, file:PATH, lines:FILE, csv:FILE:COLUMN, huggingface:NAME
     except TypeError as error:
         known = list(inspect.signature(construct).parameters)[len(arguments) :]
         raise ValueError(f"data {name!r}: {error}; its options are {', '.join(known)}") from None
-    return construct(*arguments, **options)
+    try:
+        return construct(*arguments, **options)
+    except TypeError as error:
+        raise ValueError(f"data {name!r} with options {options!r:.200}: {error}") from error
 
 
 def open_vocabulary(name: str) -> Vocabulary:

@@ -12,10 +12,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from indel.batch import Batch
+from indel.memory import check_fits
+from indel.randomness import seeds_for
 from indel.tokens import Vocabulary
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
+
+
+example_seeds = seeds_for
+"""One seed an example: the older name of `seeds_for`."""
 
 
 class BatchStream(ABC):
@@ -44,7 +50,17 @@ class BatchStream(ABC):
         """Examples start … start+count−1."""
         if split not in SPLITS:
             raise ValueError(f"split must be one of {', '.join(SPLITS)}; got {split!r}")
-        return self._examples(at_least(0, "start", start), at_least(1, "count", count), split)
+        at_least(0, "start", start)
+        at_least(1, "count", count)
+        at_least(0, "start + count", start + count)
+        check_fits(f"a batch of {count:,} sequences", count * self.max_length, bytes_each=8)
+        return self._examples(start, count, split)
+
+    def fingerprint(self) -> str:
+        """A checksum that changes when the data does: of the first examples, or of all there is."""
+        first = self.examples(0, 64)
+        content = f"{first.lengths.tolist()} {first.tokens[first.mask].tolist()}"
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def batch(self, number: int, size: int, split: Split = "train") -> Batch:
         """Batch n: examples n·size … (n+1)·size−1."""
@@ -59,17 +75,6 @@ class BatchStream(ABC):
             number += 1
 
 
-def example_seeds(seed: int, purpose: str, start: int, count: int) -> Int[Tensor, " {count}"]:
-    """One seed an example, for `RowSeeds`, which scrambles them.
-
-    Consecutive numbers from an origin that a hash spreads over all 64 bits: for other seeds and
-    purposes the ranges are disjoint, but for a chance of about 2⁻⁶⁴ times their length.
-    """
-    digest = hashlib.sha256(f"indel.data {seed} {purpose}".encode()).digest()
-    origin = int.from_bytes(digest[:8], "little", signed=True)
-    return torch.arange(start, start + count) + origin  # wraps around
-
-
 def whole_number(
     uniform: Float[Tensor, " batch"], choices: int | Int[Tensor, " batch"]
 ) -> Int[Tensor, " batch"]:
@@ -78,7 +83,9 @@ def whole_number(
 
 
 def at_least(lowest: int, name: str, value: int) -> int:
-    """The value, if it is an integer that is large enough."""
+    """The value, if it is an integer that is large enough, and no larger than torch's."""
     if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
         raise ValueError(f"{name} must be an integer ≥ {lowest}, got {value!r}")
+    if value >= 1 << 63:
+        raise ValueError(f"{name} must be an integer < 2^63, got {value!r}")
     return value

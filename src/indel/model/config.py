@@ -47,9 +47,9 @@ class DenoiserConfig:
                 f"vocabulary and schedule must agree on the number of regular tokens, "
                 f"got {self.vocabulary.size} and {self.schedule.vocab_size}"
             )
-        settings.integer("max_length", self.max_length, least=1)
+        settings.integer("max_length", self.max_length, least=1, most=settings.LONGEST)
         if self.max_deletions is not None:
-            settings.integer("max_deletions", self.max_deletions, least=0)
+            settings.integer("max_deletions", self.max_deletions, least=0, most=settings.LONGEST)
         settings.flag("time_embedding", self.time_embedding)
         settings.flag("limit_length", self.limit_length)
         settings.choice("edit_weights", self.edit_weights, get_args(EditWeightsName))

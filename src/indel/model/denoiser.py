@@ -12,12 +12,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from indel.batch import Batch
+from indel.files import mode_of_the_umask
 from indel.model import folders
 from indel.model.config import DenoiserConfig
 from indel.model.edit_weights import EditWeights
 from indel.model.length import LengthTable
 from indel.model.presets import preset_config
 from indel.model.sinusoids import sinusoids
+from indel.model.sizes import check_size
+from indel.pretrained import MODELS, pretrained_folder
 from indel.process import Schedule, checks
 from indel.process.tables import JumpTables
 from indel.tokens import Vocabulary
@@ -76,6 +79,7 @@ class Denoiser(
 
     def __init__(self, config: DenoiserConfig, *, generator: torch.Generator | None = None) -> None:
         """Start from T5's initial weights, drawn by the generator (default: torch's own)."""
+        check_size(config)
         super().__init__()
         # The mixin would write its own idea of the configuration; `_save_pretrained` writes ours.
         self._hub_mixin_config = None
@@ -189,7 +193,9 @@ class Denoiser(
 
     def _save_pretrained(self, save_directory: Path) -> None:
         folders.write_config(save_directory, self.config)
-        super()._save_pretrained(save_directory)
+        with mode_of_the_umask(save_directory / folders.WEIGHTS):
+            super()._save_pretrained(save_directory)
+        folders.write_checksums(save_directory)
 
     @classmethod
     def from_pretrained(  # type: ignore[override]  # a folder says all: no arguments of __init__
@@ -203,11 +209,13 @@ class Denoiser(
         revision: str | None = None,
         map_location: str | torch.device = "cpu",
     ) -> Denoiser:
-        """Load what `save_pretrained` wrote, from a folder or from a repository on the Hub.
+        """Load what `save_pretrained` wrote: a bundled model, a folder or a repository on the Hub.
 
-        The denoiser is in evaluation mode. Nothing is unpickled and no code is run.
+        A name that is neither a bundled model nor a folder is looked for on the Hub. The denoiser
+        is in evaluation mode. Nothing is unpickled and no code is run.
         """
-        folder = Path(pretrained_model_name_or_path)
+        name = str(pretrained_model_name_or_path)
+        folder = pretrained_folder(name) if name in MODELS else Path(name)
         if not folder.is_dir():
             folder = folders.download(
                 pretrained_model_name_or_path,
@@ -218,6 +226,7 @@ class Denoiser(
                 local_files_only=local_files_only,
             )
         config = folders.read_config(folder)
+        folders.check_checksums(folder)
         # The initial weights are overwritten; drawing them must not move torch's generator.
         with torch.random.fork_rng(devices=[]):
             denoiser = cls(config)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_model
 from torch import nn
 
+from indel.files import read_json, sha256, whole_file
 from indel.model.config import DenoiserConfig
 from indel.process import Schedule
 from indel.tokens import Vocabulary
@@ -21,9 +23,14 @@ CONFIG = "config.json"
 VOCABULARY = "vocabulary.json"
 SCHEDULE = "schedule.json"
 WEIGHTS = "model.safetensors"  # the name that Hugging Face's tools look for
-FILES = (CONFIG, VOCABULARY, SCHEDULE, WEIGHTS)
+CONFIG_FILES = (CONFIG, VOCABULARY, SCHEDULE)
+FILES = (*CONFIG_FILES, WEIGHTS)
+CHECKSUMS = "checksums.json"
 WORDS = "words.txt"
 """Counts of words for repair, which some models of text have beside them."""
+LENGTHS = "length.logits"
+
+_log = logging.getLogger(__name__)
 
 Parsed = TypeVar("Parsed")
 
@@ -54,6 +61,28 @@ def read_config(folder: Path) -> DenoiserConfig:
     )
 
 
+def write_checksums(folder: Path) -> None:
+    """Write the checksums of all files of a denoiser, the last thing to be written."""
+    text = json.dumps({name: sha256(folder / name) for name in FILES}, indent=2)
+    with whole_file(folder / CHECKSUMS) as file:
+        file.write(f"{text}\n".encode())
+
+
+def check_checksums(folder: Path) -> None:
+    """Refuse a folder of which a file has changed; one without checksums is older than they are."""
+    path = folder / CHECKSUMS
+    if not path.is_file():
+        _log.warning("%s has no %s: it is loaded unchecked", folder, CHECKSUMS)
+        return
+    expected = _read(path, "checksums", lambda data: data)
+    for name in FILES:
+        if expected.get(name) != sha256(_existing(folder / name, "a part of the denoiser")):
+            raise ValueError(
+                f"{folder / name} has changed since it was written ({CHECKSUMS}): get the folder "
+                f"again, or remove {CHECKSUMS} if the change is yours"
+            )
+
+
 def _limited_before(folder: Path) -> bool:
     """Whether a model was trained with a length limit, from before its own config said so.
 
@@ -62,19 +91,21 @@ def _limited_before(folder: Path) -> bool:
     try:
         training = tomllib.loads((folder / "training.toml").read_text(encoding="utf-8"))["training"]
         return bool(training["limit_length"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass
     try:
         around = json.loads((folder.parent / CONFIG).read_text(encoding="utf-8"))
         return bool(around["training"]["limit_length"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return True
 
 
 def download(repository: str | Path, **options: Any) -> Path:
     """The folder of a model that lies in a repository on the Hub, fetched if it has changed."""
     try:
-        return Path(snapshot_download(str(repository), allow_patterns=[*FILES, WORDS], **options))
+        return Path(
+            snapshot_download(str(repository), allow_patterns=[*FILES, CHECKSUMS, WORDS], **options)
+        )
     except (OSError, ValueError) as error:  # no such repository, no network, no valid name
         raise FileNotFoundError(
             f"there is no folder {repository}, and nothing came from the Hub: {error}"
@@ -90,15 +121,23 @@ def read_weights(folder: Path, model: nn.Module) -> None:
         raise ValueError(f"{path} should hold weights as safetensors: {error}") from error
     except RuntimeError as error:
         raise ValueError(f"{path} does not fit {folder / CONFIG}: {error}") from error
+    for name, weight in model.state_dict().items():
+        # A length that never occurs may have probability zero.
+        wrong = weight.isnan() | weight.isposinf() if name == LENGTHS else ~weight.isfinite()
+        if bool(wrong.any()):
+            raise ValueError(
+                f"{path}: {int(wrong.sum())} of the values of {name} are not finite numbers; "
+                "the model cannot be used"
+            )
 
 
 def _read(path: Path, what: str, parse: Callable[[dict[str, object]], Parsed]) -> Parsed:
     try:
-        data = json.loads(_existing(path, what).read_text(encoding="utf-8"))
+        data = read_json(_existing(path, what))
         if not isinstance(data, dict):
             raise ValueError(f"a JSON object was expected, not {type(data).__name__}")
         return parse(data)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(f"{path} should hold {what} as JSON: {error}") from error
 
 

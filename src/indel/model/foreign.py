@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import huggingface_hub.constants
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from indel import extras
 from indel.model import settings
+
+# What names a repository: attention kernels, code, weights of a part, quantisers.
+_FETCHING = frozenset(
+    {
+        "attn_implementation",
+        "auto_map",
+        "backbone",
+        "backbone_config",
+        "experts_implementation",
+        "quantization_config",
+        "trust_remote_code",
+        "use_kernels",
+        "use_pretrained_backbone",
+        "use_timm_backbone",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -26,7 +45,13 @@ class HuggingFaceConfig:
     """Plain JSON data, e.g. {"hidden_size": 64, "num_hidden_layers": 2}."""
 
     def __post_init__(self) -> None:
-        config = self._config()
+        for name in self.options:
+            if name.startswith("_") or name in _FETCHING:
+                raise ValueError(
+                    f"options must hold sizes and the like, got {name!r}, which can make "
+                    "transformers fetch code or weights"
+                )
+        config = self.library_config()
         if config.is_encoder_decoder:
             raise ValueError(
                 f"model_type {self.model_type!r} has a decoder; a backbone is one stack "
@@ -36,7 +61,11 @@ class HuggingFaceConfig:
     @property
     def width(self) -> int:
         """The width of its hidden states, and of the embeddings that go in."""
-        width: int = self._config().hidden_size
+        width = getattr(self.library_config(), "hidden_size", None)
+        if not isinstance(width, int) or width < 1:
+            raise ValueError(
+                f"hidden_size of {self.model_type!r} must be an integer ≥ 1, got {width!r}"
+            )
         return width
 
     def build(
@@ -48,7 +77,13 @@ class HuggingFaceConfig:
                 "transformers draws initial weights from torch's global generator; "
                 "call torch.manual_seed and leave generator out"
             )
-        encoder = HuggingFaceEncoder(_transformers().AutoModel.from_config(self._config()))
+        config = self.library_config()
+        try:
+            with _offline():
+                model = _transformers().AutoModel.from_config(config, trust_remote_code=False)
+        except Exception as error:  # the library raises nothing narrower
+            raise ValueError(f"no {self.model_type!r} can be built: {_one_line(error)}") from error
+        encoder = HuggingFaceEncoder(model)
         self._try_out(encoder, max_length + 1)
         return encoder
 
@@ -79,8 +114,16 @@ class HuggingFaceConfig:
         values = settings.fields("a Hugging Face encoder", data, ["kind", "model_type", "options"])
         return cls(values["model_type"], values["options"])
 
-    def _config(self) -> Any:
-        return _transformers().AutoConfig.for_model(self.model_type, **self.options)
+    def library_config(self) -> Any:
+        """The configuration of transformers' own kind."""
+        library = _transformers()
+        try:
+            with _offline():
+                return library.AutoConfig.for_model(self.model_type, **self.options)
+        except Exception as error:  # the library raises nothing narrower
+            raise ValueError(
+                f"model_type {self.model_type!r} with these options: {_one_line(error)}"
+            ) from error
 
 
 class HuggingFaceEncoder(nn.Module):
@@ -104,11 +147,21 @@ class HuggingFaceEncoder(nn.Module):
         return hidden
 
 
-def _transformers() -> Any:
+@contextmanager
+def _offline() -> Iterator[None]:
+    """Inside of this block Hugging Face's libraries refuse to use the network."""
+    before = huggingface_hub.constants.HF_HUB_OFFLINE
+    huggingface_hub.constants.HF_HUB_OFFLINE = True
     try:
-        import transformers
-    except ImportError as error:
-        raise ImportError(
-            'this backbone needs the package transformers: pip install "indel[transformers]"'
-        ) from error
-    return transformers
+        yield
+    finally:
+        huggingface_hub.constants.HF_HUB_OFFLINE = before
+
+
+def _one_line(error: Exception) -> str:
+    """The message of an error of another library."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+
+
+def _transformers() -> Any:
+    return extras.require("this backbone", "transformers", "transformers")

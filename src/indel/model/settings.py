@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from math import isfinite
 from typing import Any
 
+MOST = 2**63 - 1
+"""The largest integer that torch knows."""
+LONGEST = 1_000_000
+"""Longer sequences are refused: attention could not be computed over them."""
 
-def integer(name: str, value: int, *, least: int) -> None:
-    """An integer that is not too small."""
+
+def integer(name: str, value: int, *, least: int, most: int = MOST) -> None:
+    """An integer that is neither too small nor too large."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be an integer ≥ {least}, got {value!r}")
+    if value > most:
+        raise ValueError(f"{name} must be an integer ≤ {most}, got {value!r}")
 
 
 def share(name: str, value: float) -> None:
     """A number in [0, 1)."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not isfinite(value) or not 0.0 <= value < 1.0:
+    # Compared first: integers of hundreds of digits are no floats.
+    if not number or not 0.0 <= value < 1.0:
         raise ValueError(f"{name} must lie in [0, 1), got {value!r}")
 
 
@@ -28,11 +35,11 @@ def flag(name: str, value: bool) -> None:
 
 def buckets(num_buckets: int, max_distance: int) -> None:
     """Buckets of relative positions, half of them for each direction."""
-    integer("num_buckets", num_buckets, least=4)
+    integer("num_buckets", num_buckets, least=4, most=LONGEST)
     if num_buckets % 2:
         raise ValueError(f"num_buckets must be even, got {num_buckets}")
     # Below a quarter of the buckets each distance has its own.
-    integer("max_distance", max_distance, least=num_buckets // 4 + 1)
+    integer("max_distance", max_distance, least=num_buckets // 4 + 1, most=LONGEST)
 
 
 def choice(name: str, value: str, allowed: Collection[str]) -> None:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-MODELS = ("text8", "in-place", "arithmetic")
-"""Insert/delete and in-place models of text, and an insert/delete model of number sequences."""
+DESCRIPTIONS = {
+    "text8": "English text in a–z and spaces, with inserts and deletes",
+    "in-place": "the same text with replacements alone",
+    "arithmetic": "numbers that count up or down, with inserts and deletes",
+}
+"""What each bundled model generates."""
+MODELS = tuple(DESCRIPTIONS)
 
 
 def pretrained_folder(name: str) -> Path:

@@ -35,9 +35,9 @@ class KnownWords:
         return cls({word: count for word, count in counts.most_common() if count >= least})
 
     @classmethod
-    def read(cls, folder: Path) -> KnownWords | None:
+    def read(cls, folder: str | Path) -> KnownWords | None:
         """The words in the folder of a model, if there are any."""
-        path = folder / WORDS
+        path = Path(folder) / WORDS
         if not path.is_file():
             return None
         counts = {}

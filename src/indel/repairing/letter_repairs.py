@@ -59,8 +59,9 @@ class Mender:
 
     def __post_init__(self) -> None:
         last = self.denoiser.schedule.num_steps
-        if not 1 <= self.strength <= last:
-            raise ValueError(f"strength must lie in 1…{last}, got {self.strength}")
+        # Of x_T, which has nothing but DEL, no text can come.
+        if not 1 <= self.strength < last:
+            raise ValueError(f"strength must lie in 1…{last - 1}, got {self.strength}")
         for name in ("draws", "batch_size"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -17,9 +16,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from indel.files import mode_of_the_umask, read_json, sha256
 from indel.model import DenoiserConfig
+from indel.model.folders import CONFIG_FILES, read_config, write_checksums, write_config
 from indel.model.folders import WEIGHTS as MODEL_WEIGHTS
-from indel.model.folders import read_config, write_config
 from indel.training.errors import CheckpointError
 
 CHECKPOINTS = "checkpoints"
@@ -33,6 +33,14 @@ _MANIFEST = "manifest.json"
 _PREFIX = "step-"
 _COOLED = "cooled-"
 _UNFINISHED = ".unfinished-"
+_DAMAGED = "damaged-"
+_REQUIRED = (
+    f"{MODEL}/{MODEL_WEIGHTS}",
+    *(f"{MODEL}/{name}" for name in CONFIG_FILES),
+    _OPTIMISER,
+    _STATE,
+    _CONFIG,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -81,8 +89,9 @@ def write_checkpoint(folder: Path, snapshot: Snapshot) -> Path:
     return target
 
 
-def read_checkpoint(path: Path) -> Snapshot:
+def read_checkpoint(path: str | Path) -> Snapshot:
     """Read a checkpoint that `check` finds whole."""
+    path = Path(path)
     if problem := check(path):
         raise CheckpointError(f"{path} is no whole checkpoint: {problem}")
     state = json.loads((path / _STATE).read_text(encoding="utf-8"))
@@ -102,14 +111,17 @@ def read_checkpoint(path: Path) -> Snapshot:
 def check(path: Path) -> str | None:
     """What is wrong with a checkpoint: nothing, or a file that is missing, short or changed."""
     try:
-        manifest = json.loads((path / _MANIFEST).read_text(encoding="utf-8"))
+        manifest = read_json(path / _MANIFEST)
+        for name in _REQUIRED:
+            if name not in manifest:
+                return f"{_MANIFEST} does not list {name}"
         for name, expected in manifest.items():
             file = path / name
             if not file.is_file():
                 return f"{name} is missing"
             if file.stat().st_size != expected["size"]:
                 return f"{name} has {file.stat().st_size} bytes instead of {expected['size']}"
-            if _digest(file) != expected["sha256"]:
+            if sha256(file) != expected["sha256"]:
                 return f"{name} has changed since it was written"
     except FileNotFoundError:
         return f"{_MANIFEST} is missing"
@@ -118,9 +130,9 @@ def check(path: Path) -> str | None:
     return None
 
 
-def latest(folder: Path, *, up_to: int | None = None) -> Path | None:
-    """The newest whole checkpoint of a run, of those up to a step; damaged ones are told of."""
-    for path in reversed(_all(folder)):
+def latest(folder: str | Path, *, up_to: int | None = None) -> Path | None:
+    """The newest whole checkpoint of a run, of those up to a step; a warning names damaged ones."""
+    for path in reversed(_all(Path(folder))):
         if up_to is not None and step_of(path) > up_to:
             continue
         problem = check(path)
@@ -130,7 +142,14 @@ def latest(folder: Path, *, up_to: int | None = None) -> Path | None:
     return None
 
 
-def best(folder: Path) -> Path | None:
+def set_aside_damaged(folder: Path) -> None:
+    """Rename damaged checkpoints, so that they count neither as newest nor as kept."""
+    for path in _all(folder):
+        if problem := check(path):
+            _set_aside_damaged(path, problem)
+
+
+def best(folder: str | Path) -> Path | None:
     """The checkpoint with the lowest bound in validation, as the newest one knows."""
     newest = latest(folder)
     if newest is None:
@@ -138,7 +157,7 @@ def best(folder: Path) -> Path | None:
     state = json.loads((newest / _STATE).read_text(encoding="utf-8"))
     if state.get("best_step") is None:
         return None
-    path = folder / CHECKPOINTS / f"{_PREFIX}{state['best_step']:08d}"
+    path = Path(folder) / CHECKPOINTS / f"{_PREFIX}{state['best_step']:08d}"
     return path if check(path) is None else None
 
 
@@ -186,9 +205,18 @@ def set_aside(folder: Path, *, after: int) -> list[Path]:
 
 
 def tidy(folder: Path, *, keep: int, spared: Collection[int]) -> None:
-    """Delete all checkpoints but the newest `keep` and the spared steps, and unfinished ones."""
-    for path in _all(folder)[:-keep]:
-        if step_of(path) not in spared:
+    """Delete all checkpoints but the newest `keep` and the spared steps, and unfinished ones.
+
+    Only whole checkpoints count: a damaged one among those to keep is set aside.
+    """
+    whole = 0
+    for path in reversed(_all(folder)):
+        if whole < keep or step_of(path) in spared:
+            if problem := check(path):
+                _set_aside_damaged(path, problem)
+            else:
+                whole += 1
+        else:
             _discard(path)
     for leftover in (folder / CHECKPOINTS).glob(f"{_UNFINISHED}*"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -208,17 +236,18 @@ def _fill(folder: Path, snapshot: Snapshot) -> None:
     model.mkdir()
     write_config(model, snapshot.denoiser)
     averaged = snapshot.averages is not None
-    save_file(snapshot.averages or snapshot.weights, model / MODEL_WEIGHTS)
+    _save(snapshot.averages or snapshot.weights, model / MODEL_WEIGHTS)
+    write_checksums(model)
     if averaged:
-        save_file(snapshot.weights, folder / _WEIGHTS)
-    save_file(snapshot.optimiser, folder / _OPTIMISER)
+        _save(snapshot.weights, folder / _WEIGHTS)
+    _save(snapshot.optimiser, folder / _OPTIMISER)
     _write_json(folder / _STATE, {"step": snapshot.step, **snapshot.state})
     _write_json(folder / _CONFIG, snapshot.config)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     manifest = {
         path.relative_to(folder).as_posix(): {
             "size": path.stat().st_size,
-            "sha256": _digest(path),
+            "sha256": sha256(path),
         }
         for path in files
     }
@@ -227,13 +256,13 @@ def _fill(folder: Path, snapshot: Snapshot) -> None:
         _flush(path)
 
 
+def _save(tensors: Tensors, path: Path) -> None:
+    with mode_of_the_umask(path):
+        save_file(tensors, path)
+
+
 def _write_json(path: Path, data: object) -> None:
     path.write_text(json.dumps(data, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _flush(path: Path) -> None:
@@ -243,6 +272,14 @@ def _flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _set_aside_damaged(path: Path, problem: str) -> None:
+    name = f"{_DAMAGED}{path.name}"
+    number = len(list(path.parent.glob(f"{name}*")))
+    aside = path.with_name(f"{name}-{number + 1}" if number else name)
+    path.rename(aside)
+    _log.warning("the checkpoint %s is damaged (%s): renamed to %s", path, problem, aside.name)
 
 
 def _discard(path: Path) -> None:

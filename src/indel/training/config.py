@@ -61,7 +61,7 @@ class ProcessSection:
     """How likely a fresh insert is deleted; None: as likely as any token."""
 
     def __post_init__(self) -> None:
-        settings.whole("process.num_steps", self.num_steps, least=2)
+        settings.whole("process.num_steps", self.num_steps, least=2, most=10_000)
         if self.rate != 1.0:
             settings.number("process.rate", self.rate, least=0.0, below=1.0)
         settings.choice("process.transition", self.transition, get_args(TransitionName))
@@ -270,8 +270,9 @@ class TrainingSection:
     tensorboard: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "accumulate", "edit_samples"):
+        for name in ("steps", "batch_size", "accumulate"):
             settings.whole(f"training.{name}", getattr(self, name), least=1)
+        settings.whole("training.edit_samples", self.edit_samples, least=1, most=1000)
         for name in ("save_every", "keep", "log_every"):
             settings.whole(f"training.{name}", getattr(self, name), least=1)
         for name in ("seed", "bad_steps"):

@@ -40,6 +40,9 @@ def load_config(
     settings: dict[str, Any] = {}
     if task is not None:
         _merge(settings, training_preset(task, scale, steps=_steps(changes)))
+    data = changes.get("data")
+    if isinstance(data, Mapping) and data.get("name", task) != task:
+        settings["data"] = {}  # options of a preset are for its own data
     _merge(settings, changes)
     try:
         return TrainingConfig.from_dict(settings)
@@ -65,8 +68,10 @@ def parse_value(text: str) -> Any:
     """
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except ValueError:  # no TOML, or an integer of thousands of digits
         return text
+    except RecursionError:
+        raise ValueError(f"a value is nested too deeply: {text[:40]}…") from None
 
 
 def config_to_toml(config: TrainingConfig) -> str:
@@ -105,7 +110,9 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise ValueError(f"there is no config file {path}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"cannot read the config file {path}: {error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise ValueError(f"{path} is nested too deeply") from None
+    except ValueError as error:
         raise ValueError(f"{path} is not TOML: {error}") from None
 
 

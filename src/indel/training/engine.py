@@ -33,11 +33,12 @@ from indel.training.errors import NonFiniteError, TrainingError
 from indel.training.interruption import Interruption
 from indel.training.learning_rates import flat_steps, rate_factor
 from indel.training.lengths import fit_lengths
+from indel.training.locking import locked
 from indel.training.losses import PARTS, BatchLoss, DenoiserWork
 from indel.training.metrics import MetricsLog
 from indel.training.optimisers import make_optimisers
 from indel.training.reporting import ProgressReport
-from indel.training.resuming import check_resumable, checkpoint_to_resume
+from indel.training.resuming import FINGERPRINT, check_resumable, checkpoint_to_resume
 from indel.training.states import (
     gather_optimisers,
     gather_weights,
@@ -132,19 +133,24 @@ def train_denoiser(
     # A launcher's setting would scale the loss a second time: see training.accumulate.
     accelerator.gradient_accumulation_steps = 1
     folder = Path(folder)
-    found = checkpoint_to_resume(folder, config) if resume else checkpoints.latest(folder)
-    if not resume and (found or (folder / JSON_NAME).exists()):
-        raise TrainingError(f"{folder} holds a run already: resume it or choose another folder")
-    if resume and found is None:
-        _log.warning("there is no whole checkpoint in %s to resume: starting anew", folder)
-    run = _Run(denoiser, data, config, folder, accelerator)
-    if found is not None:
-        run.restore(checkpoints.read_checkpoint(found))
-        if accelerator.is_main_process and found != checkpoints.latest(folder):
-            for path in checkpoints.set_aside(folder, after=checkpoints.step_of(found)):
-                _log.warning("the run resumes before %s, which stays under this name", path)
+    main = accelerator.is_main_process
+    with locked(folder) if main else nullcontext():
+        if main and resume:
+            checkpoints.set_aside_damaged(folder)
         accelerator.wait_for_everyone()
-    return run.go(console or Console(stderr=True))
+        found = checkpoint_to_resume(folder, config) if resume else checkpoints.latest(folder)
+        if not resume and (found or (folder / JSON_NAME).exists()):
+            raise TrainingError(f"{folder} holds a run already: resume it or choose another folder")
+        if resume and found is None:
+            _log.warning("there is no whole checkpoint in %s to resume: starting anew", folder)
+        run = _Run(denoiser, data, config, folder, accelerator)
+        if found is not None:
+            run.restore(checkpoints.read_checkpoint(found))
+            if main and found != checkpoints.latest(folder):
+                for path in checkpoints.set_aside(folder, after=checkpoints.step_of(found)):
+                    _log.warning("the run resumes before %s, which stays under this name", path)
+            accelerator.wait_for_everyone()
+        return run.go(console or Console(stderr=True))
 
 
 class _Run:
@@ -160,6 +166,7 @@ class _Run:
     ) -> None:
         self.config, self.folder, self.accelerator = config, folder, accelerator
         self.denoiser = denoiser
+        self.fingerprint = data.fingerprint()
         section = config.training
         self.validator = Validator(config, data, accelerator)
         self.plan = BatchPlan(
@@ -196,14 +203,14 @@ class _Run:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to where a checkpoint was made."""
-        check_resumable(snapshot, self.config, self.denoiser.config, self.folder)
+        check_resumable(snapshot, self.config, self.denoiser.config, self.fingerprint, self.folder)
         if self.average is not None:
             assert snapshot.averages is not None
             scatter_weights(self.model, snapshot.averages, _PREFIX)
             self.average.restart()
         scatter_weights(self.model, snapshot.weights, _PREFIX)
         scatter_optimisers(self.model, self._bare_optimisers(), snapshot.optimiser)
-        state = dict(snapshot.state)
+        state = {k: v for k, v in snapshot.state.items() if k != FINGERPRINT}
         self.sizes.square = torch.tensor(state.pop("term_sizes"), dtype=torch.float64)
         self.progress = _Progress(step=snapshot.step, **state)
         if self.average is not None:
@@ -364,6 +371,7 @@ class _Run:
         if log:
             log.flush()
             state = {**vars(self.progress), "term_sizes": self.sizes.square.tolist()}
+            state[FINGERPRINT] = self.fingerprint
             step = state.pop("step")
             snapshot = Snapshot(
                 step,

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from indel import extras
 from indel.files import whole_file
 from indel.training.errors import TrainingError
 
 METRICS = "metrics.jsonl"
+DAMAGED = "metrics.damaged.jsonl"
+
+_log = logging.getLogger(__name__)
+
 Record = dict[str, Any]
 
 
@@ -20,9 +27,12 @@ class MetricsLog:
 
     def __init__(self, folder: Path, *, after_step: int, tensorboard: bool) -> None:
         self._path = folder / METRICS
-        kept = [record for record in read_metrics(folder) if record["step"] <= after_step]
+        records, damaged = _parsed(self._path)
+        kept = [record for record in records if record["step"] <= after_step]
         text = "".join(_line(record) for record in kept)
         with _reporting(self._path):
+            if damaged:
+                _set_aside(self._path, damaged)
             with whole_file(self._path) as file:
                 file.write(text.encode("utf-8"))
             self._file = self._path.open("a", encoding="utf-8")
@@ -33,38 +43,67 @@ class MetricsLog:
         with _reporting(self._path):
             self._file.write(_line({"kind": kind, "step": step, **values}))
             self._file.flush()
-        if self._board is not None:
-            for name, value in values.items():
-                if isinstance(value, int | float):
-                    self._board.add_scalar(f"{kind}/{name}", value, step)
-            for number, text in enumerate(values.get("texts", ())):
-                self._board.add_text(f"{kind}/text-{number}", text, step)
+            if self._board is not None:
+                for name, value in values.items():
+                    if isinstance(value, int | float):
+                        self._board.add_scalar(f"{kind}/{name}", value, step)
+                for number, text in enumerate(values.get("texts", ())):
+                    self._board.add_text(f"{kind}/text-{number}", text, step)
 
     def flush(self) -> None:
         """Wait until all records are on the disk."""
         with _reporting(self._path):
             os.fsync(self._file.fileno())
-        if self._board is not None:
-            self._board.flush()
+            if self._board is not None:
+                self._board.flush()
 
     def close(self) -> None:
-        """Close the files."""
-        self._file.close()
+        """Close the files; what could not be written has been reported when it was."""
+        with suppress(OSError):
+            self._file.close()
         if self._board is not None:
-            self._board.close()
+            with suppress(OSError):
+                self._board.close()
 
 
 def read_metrics(folder: str | Path) -> list[Record]:
-    """The records of a run; a last line that was cut off is left out."""
+    """The records of a run; a last line that was cut off, and damaged lines, are left out."""
     path = Path(folder) / METRICS
-    if not path.exists():
-        return []
-    records = []
-    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
-        if not line.endswith("\n"):
-            break
-        records.append(json.loads(line))
+    records, damaged = _parsed(path)
+    if damaged:
+        _log.warning("%s has %d damaged lines, which are left out", path, len(damaged))
     return records
+
+
+def _parsed(path: Path) -> tuple[list[Record], list[bytes]]:
+    """The records and the lines that hold none; a last line that was cut off is neither."""
+    if not path.exists():
+        return [], []
+    records, damaged = [], []
+    for line in path.read_bytes().split(b"\n")[:-1]:
+        if (record := _record(line)) is None:
+            damaged.append(line)
+        else:
+            records.append(record)
+    return records, damaged
+
+
+def _record(line: bytes) -> Record | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    right = isinstance(record, dict) and isinstance(record.get("kind"), str)
+    return record if right and isinstance(record.get("step"), int) else None
+
+
+def _set_aside(path: Path, lines: list[bytes]) -> None:
+    aside = path.with_name(DAMAGED)
+    with aside.open("ab") as file:
+        file.writelines(line + b"\n" for line in lines)
+        file.flush()
+        os.fsync(file.fileno())
+    _log.warning("%s has %d damaged lines: moved to %s", path, len(lines), aside.name)
 
 
 def _line(record: Record) -> str:
@@ -76,13 +115,9 @@ def _plain(value: Any) -> Any:
 
 
 def _board(folder: Path, after_step: int) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise TrainingError(
-            f"TensorBoard is not installed ({error}): pip install tensorboard, or set "
-            "training.tensorboard = false"
-        ) from None
+    extras.require("training.tensorboard = true", "tensorboard", "train")
+    from torch.utils.tensorboard import SummaryWriter
+
     # What a run wrote after its checkpoint, before it was killed, is hidden.
     return SummaryWriter(str(folder / "tensorboard"), purge_step=after_step + 1)
 

@@ -1,38 +1,49 @@
-"""The progress of a run on a terminal."""
+"""The progress of a run: one line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Column
+
+_SMOOTHING = 0.98  # the loss that is shown is a mean over about 50 steps
+_SECONDS_BETWEEN_LINES = 30.0
 
 
 class ProgressReport:
-    """A bar with rate, time left and the parts of the loss; nothing where there is no terminal."""
+    """Step, rate, time left and the smoothed loss, within 60 columns."""
 
-    def __init__(self, console: Console, *, start: int, total: int, shown: bool) -> None:
+    def __init__(
+        self,
+        console: Console,
+        *,
+        start: int,
+        total: int,
+        shown: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._console, self._clock, self._shown = console, clock, shown
+        self._start, self._total = start, total
+        self._began = clock()
+        self._last_line = -math.inf
+        self._loss, self._weight = 0.0, 0.0
         self._bar = Progress(
-            TextColumn("step"),
-            MofNCompleteColumn(),
-            BarColumn(bar_width=20),
-            TextColumn("{task.fields[rate]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[loss]}"),
+            TextColumn("{task.fields[step]}", table_column=Column(no_wrap=True)),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[rest]}", table_column=Column(no_wrap=True)),
             console=console,
+            expand=True,
             disable=not (shown and console.is_terminal),
         )
-        self._task = self._bar.add_task("train", total=total, completed=start, rate="", loss="")
+        self._task = self._bar.add_task(
+            "train", total=total, completed=start, step=f"step {start}/{total}", rest=""
+        )
 
     def __enter__(self) -> ProgressReport:
         self._bar.start()
@@ -48,18 +59,51 @@ class ProgressReport:
 
     def step(self, number: int, values: dict[str, float]) -> None:
         """One step is done."""
-        speed = self._bar.tasks[0].speed
-        rate = f"{speed:.2f}/s" if speed else ""
-        parts = ", ".join(f"{name} {values[name]:.1f}" for name in _PARTS if name in values)
-        loss = f"loss {values['loss']:.1f} ({parts})"
-        self._bar.update(self._task, completed=number, rate=rate, loss=loss)
+        if math.isfinite(values["loss"]):
+            self._loss = _SMOOTHING * self._loss + (1.0 - _SMOOTHING) * values["loss"]
+            self._weight = _SMOOTHING * self._weight + (1.0 - _SMOOTHING)
+        now = self._clock()
+        rate = (number - self._start) / max(now - self._began, 1e-9)
+        left = _duration((self._total - number) / rate)
+        loss = self._loss / self._weight if self._weight else math.nan
+        if not self._bar.disable:
+            step = f"{number}/{self._total}"
+            rest = f"{_rate(rate)}/s, {left} left, {loss:.1f} nats/seq"
+            self._bar.update(self._task, completed=number, step=step, rest=rest)
+        elif self._shown and (
+            number == self._total or now - self._last_line >= _SECONDS_BETWEEN_LINES
+        ):
+            self._last_line = now
+            self._print(
+                f"step {number}/{self._total}, {_rate(rate)} steps/s, {left} left, "
+                f"loss {loss:.1f} nats per sequence"
+            )
 
     def validation(self, number: int, metrics: dict[str, Any]) -> None:
         """A validation is done."""
-        if self._bar.disable:
+        if not self._shown:
             return
-        numbers = (f"{k} {v:.4g}" for k, v in metrics.items() if isinstance(v, float))
-        self._bar.console.print(f"step {number}: " + ", ".join(numbers))
+        text = f"step {number}: validation {metrics['bits_per_token']:.4f} bits per token"
+        if "error_rate" in metrics:
+            text += f", error rate {metrics['error_rate']:.4f}"
+        self._print(text)
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, soft_wrap=True, highlight=False)
 
 
-_PARTS = ("tokens", "deletions", "forward", "length")
+def _rate(rate: float) -> str:
+    """Three digits."""
+    return f"{rate:.0f}" if rate >= 100 else f"{rate:.3g}"
+
+
+def _duration(seconds: float) -> str:
+    """Hours, minutes and seconds.
+
+    >>> _duration(3725.4), _duration(1e6)
+    ('1:02:05', '12 days')
+    """
+    if seconds >= 100 * 3600:
+        return f"{seconds / 86400:.0f} days"
+    whole = int(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"

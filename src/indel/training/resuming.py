@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from indel.files import read_json
 from indel.model import DenoiserConfig
 from indel.training import checkpoints
 from indel.training.checkpoints import Snapshot
@@ -12,6 +12,9 @@ from indel.training.config import TrainingConfig
 from indel.training.config_files import JSON_NAME, flat_settings
 from indel.training.errors import CheckpointError
 from indel.training.learning_rates import flat_steps
+
+FINGERPRINT = "data_fingerprint"
+"""Where the state of a checkpoint has the checksum of its data."""
 
 # These say for how long and what is looked at, not what step n does.
 HARMLESS = frozenset(
@@ -32,7 +35,11 @@ HARMLESS = frozenset(
 
 
 def check_resumable(
-    snapshot: Snapshot, config: TrainingConfig, denoiser: DenoiserConfig, folder: Path
+    snapshot: Snapshot,
+    config: TrainingConfig,
+    denoiser: DenoiserConfig,
+    fingerprint: str,
+    folder: Path,
 ) -> None:
     """Refuse a config under which the run would not be the same, naming what differs."""
     before = flat_settings(TrainingConfig.from_dict(snapshot.config))
@@ -47,6 +54,8 @@ def check_resumable(
         ("vocabulary", snapshot.denoiser.vocabulary == denoiser.vocabulary),
         ("noise schedule", snapshot.denoiser.schedule == denoiser.schedule),
         ("backbone", snapshot.denoiser.backbone == denoiser.backbone),
+        # Checkpoints of older versions have no fingerprint.
+        ("content", snapshot.state.get(FINGERPRINT, fingerprint) == fingerprint),
         # Settings that describe the model were compared above.
         ("network", config.model is not None or snapshot.denoiser == denoiser),
     ):
@@ -84,7 +93,7 @@ def load_run_config(folder: str | Path) -> TrainingConfig:
     """The config that a run was started with."""
     path = Path(folder) / JSON_NAME
     try:
-        return TrainingConfig.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        return TrainingConfig.from_dict(read_json(path))
     except FileNotFoundError:
         raise CheckpointError(f"{folder} is no folder of a training run: no {JSON_NAME}") from None
     except (ValueError, OSError) as error:

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Collection, Iterable
-from math import isfinite
+
+MOST = 2**63 - 1
+"""The largest integer that torch knows."""
 
 
-def whole(name: str, value: object, *, least: int) -> None:
-    """An integer that is not too small."""
+def whole(name: str, value: object, *, least: int, most: int = MOST) -> None:
+    """An integer that is neither too small nor too large."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be an integer ≥ {least}, got {value!r}")
+    if value > most:
+        raise ValueError(f"{name} must be an integer ≤ {most}, got {value!r}")
 
 
 def number(
     name: str, value: object, *, least: float, below: float | None = None, more: bool = False
 ) -> None:
     """A finite number ≥ least (with `more`: > least), and less than `below`."""
-    right = isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+    right = isinstance(value, (int, float)) and not isinstance(value, bool)
     if right:
         assert isinstance(value, (int, float))
         right = (value > least if more else value >= least) and (below is None or value < below)
+        # Compared first: integers of hundreds of digits are no floats.
+        right = right and abs(value) <= sys.float_info.max
     if not right:
         upper = "" if below is None else f" and < {below:g}"
         sign = ">" if more else "≥"

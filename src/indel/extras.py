@@ -1,0 +1,30 @@
+"""Packages that only some users need, each installed by an extra of indel."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+class MissingExtraError(ImportError):
+    """A package is not installed; the message names the extra that installs it."""
+
+
+def require(what: str, package: str, extra: str) -> Any:
+    """The package, imported, for what needs it.
+
+    >>> require("arithmetic", "math", "numbers").pi > 3
+    True
+    >>> require("this page", "no_such_package", "web")
+    Traceback (most recent call last):
+        ...
+    indel.extras.MissingExtraError: this page needs the package no_such_package: \
+pip install "indel[web]"
+    """
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingExtraError(
+            f'{what} needs the package {error.name or package}: pip install "indel[{extra}]"',
+            name=error.name,
+        ) from error
