@@ -16,11 +16,12 @@ from torch import Tensor
 from indel.batch import Batch, pack
 from indel.log_space import weighted
 from indel.model.cross_entropies import token_terms
+from indel.model.deletion_entropies import deletion_terms
 from indel.model.denoiser import DenoiserOutput
 from indel.model.length import LengthTable
-from indel.model.reverse import EditWeights, ReverseStep, log_deleted, log_observed
+from indel.model.reverse import EditWeights, ReverseStep
 from indel.process import INSERTED, Edits, Schedule, corrupt, posterior, sample_edits
-from indel.process.counts import cached_deletion_tables, observed_limit
+from indel.process.counts import slot_laws
 from indel.process.lengths import length_law
 from indel.process.posteriors import prob_pair, refuse_impossible_edits
 from indel.process.stacks import MixtureKernels
@@ -237,21 +238,15 @@ def _deletion_cross_entropy(
     t: Int[Tensor, " batch"],
 ) -> Float[Tensor, " batch"]:
     """−Σ_n q(n_obs = n) log Σ_m p̃(m) M_{t−1}[m, n], summed over the slots."""
-    most = int(deleted.max()) if deleted.numel() else 0
     largest = output.logits_deletions.shape[-1] - 1
-    _check_deletions(most, largest)
-    observed = observed_limit(tables.jump, t, most)
-    counts = cached_deletion_tables(tables.jump, t, largest, observed)
+    _check_deletions(int(deleted.max()) if deleted.numel() else 0, largest)
+    dtype = torch.promote_types(output.logits_deletions.dtype, torch.float32)
     pair = prob_pair(tables, origin, seen.tokens, t[:, None]).masked_fill(source == INSERTED, 0.0)
-    pair = torch.nn.functional.pad(pair, (0, 1))[..., None]
-    rows = deleted[..., None].expand(-1, -1, observed + 1)
-    law = torch.lerp(counts.plain.gather(1, rows), counts.paired.gather(1, rows), pair)
-    logp = log_deleted(output.logits_deletions.to(law.dtype), t, weights)
-    each = weighted(law, log_observed(logp, counts.plain)).sum(dim=-1)
+    pair = torch.nn.functional.pad(pair, (0, 1))
+    laws = slot_laws(tables.jump, t, deleted, pair, largest, dtype)
     positions = torch.arange(seen.width + 1, device=t.device)
-    inside = positions <= seen.lengths[:, None]
-    total = -torch.where(inside, each, 0.0).sum(dim=1)
-    return total.to(torch.promote_types(output.logits_deletions.dtype, torch.float32))
+    laws.slots.masked_fill_((positions > seen.lengths[:, None])[..., None], 0.0)
+    return deletion_terms(laws, weights, output.logits_deletions, t).sum(dim=1)
 
 
 def _log_inserts(
