@@ -116,7 +116,7 @@ class Objective:
         for _ in range(self.edit_samples - 1):
             summaries.append(sample_edits(self.schedule, x_0, x_t, t, generator=generator))
         each = [
-            step_terms(self.schedule, output, x_0, x_t, seen, summary, t, self.weights)
+            _terms_of_drawn(self.schedule, output, x_0, x_t, seen, summary, t, self.weights)
             for summary in summaries
         ]
         return StepTerms(*(torch.stack(part).mean(dim=0) for part in zip(*each, strict=True)))
@@ -137,26 +137,35 @@ def step_terms(
     Paper: Eq. (3)
     """
     tables = schedule.tables(x_t.device)
+    if isinstance(tables.jump.kept, MixtureKernels):
+        refuse_impossible_edits(schedule, x_0, x_t, edits, t)
+    return _terms_of_drawn(schedule, output, x_0, x_t, seen, edits, t, weights)
+
+
+def _terms_of_drawn(
+    schedule: Schedule,
+    output: DenoiserOutput,
+    x_0: Batch,
+    x_t: Batch,
+    seen: Batch,
+    edits: Edits,
+    t: Int[Tensor, " batch"],
+    weights: EditWeights | None,
+) -> StepTerms:
+    """`step_terms` for edits that q has drawn: that it can make them needs no proof."""
+    tables = schedule.tables(x_t.device)
     weights = EditWeights.normalised(tables.jump) if weights is None else weights
     if not isinstance(tables.jump.kept, MixtureKernels):
         return _dense_terms(schedule, output, x_0, x_t, seen, edits, t, weights)
-    refuse_impossible_edits(schedule, x_0, x_t, edits, t)
     source, deleted = _edits_of_seen(x_t, seen, edits, ins=schedule.ins)
     origin = x_0.tokens.gather(1, source.clamp_min(0)) if x_0.width else source
-    shape, at = seen.tokens.shape, t[:, None].expand(seen.tokens.shape)
+    inserted = source == INSERTED
     tokens = token_terms(
-        tables,
-        weights,
-        output.logits_token.flatten(0, 1),
-        origin.flatten(),
-        seen.tokens.flatten(),
-        (source == INSERTED).flatten(),
-        seen.mask.flatten(),
-        at.flatten(),
+        tables, weights, output.logits_token, origin, seen.tokens, inserted, seen.mask, t[:, None]
     )
-    forward = tokens.forward.reshape(shape).sum(dim=1)
+    forward = tokens.forward.sum(dim=1)
     return StepTerms(
-        tokens=tokens.cross_entropy.reshape(shape).sum(dim=1),
+        tokens=tokens.cross_entropy.sum(dim=1),
         deletions=_deletion_cross_entropy(
             tables, weights, output, seen, origin, source, deleted, t
         ),

@@ -19,8 +19,12 @@ from indel.model.reverse import EditWeights
 from indel.process.stacks import Basis, MixtureKernels, MixtureMeasures
 from indel.process.tables import Tables
 
-Rows = Float[Tensor, " rows"]
-Parts = Float[Tensor, "rows parts"]
+# Times have shape (batch, 1): what depends on t alone is looked up once for each sequence.
+Times = Int[Tensor, "batch 1"]
+Tokens = Int[Tensor, "batch length"]
+Rows = Float[Tensor, "batch length"]
+Parts = Float[Tensor, "batch length parts"]
+Values = Float[Tensor, "batch length tokens"]
 
 
 class TokenTerms(NamedTuple):
@@ -35,16 +39,16 @@ class TokenTerms(NamedTuple):
 def token_terms(
     tables: Tables,
     weights: EditWeights,
-    logits: Float[Tensor, "rows values"],
-    x: Int[Tensor, " rows"],
-    z: Int[Tensor, " rows"],
-    inserted: Bool[Tensor, " rows"],
-    valid: Bool[Tensor, " rows"],
-    t: Int[Tensor, " rows"],
+    logits: Float[Tensor, "batch length values"],
+    x: Tokens,
+    z: Tokens,
+    inserted: Bool[Tensor, "batch length"],
+    valid: Bool[Tensor, "batch length"],
+    t: Times,
 ) -> TokenTerms:
     """Cross-entropy and forward term of tokens z at times t that come from x or were inserted.
 
-    Rows that are not valid (padding) get zero.
+    Tokens that are not valid (padding) get zero.
 
     Paper: Eq. (3) with Eqs. (1), (13), (14) and (15)
     """
@@ -74,7 +78,7 @@ class _StepLaw(NamedTuple):
     ins: Rows
 
     @classmethod
-    def of(cls, tables: Tables, z: Tensor, t: Tensor) -> _StepLaw:
+    def of(cls, tables: Tables, z: Tokens, t: Times) -> _StepLaw:
         step, kernels = tables.step, tables.step.transition
         assert isinstance(kernels, MixtureKernels)
         deleted, is_del = step.delete[t], z > step.vocab_size
@@ -84,7 +88,7 @@ class _StepLaw(NamedTuple):
         ins = step.prob(t, torch.full_like(z, step.vocab_size), z)
         return cls(base, spike, ins)
 
-    def only(self, valid: Bool[Tensor, " rows"]) -> _StepLaw:
+    def only(self, valid: Bool[Tensor, "batch length"]) -> _StepLaw:
         """A harmless law where there is no token."""
         return _StepLaw(torch.where(valid, self.base, 1.0), self.spike * valid, self.ins * valid)
 
@@ -103,7 +107,7 @@ class _SmoothPosterior(NamedTuple):
 
     @classmethod
     def of(
-        cls, tables: Tables, step: _StepLaw, x: Tensor, z: Tensor, inserted: Tensor, t: Tensor
+        cls, tables: Tables, step: _StepLaw, x: Tokens, z: Tokens, inserted: Tensor, t: Times
     ) -> _SmoothPosterior:
         jump, before = tables.jump, t - 1
         kernels, inserts, pairs = jump.kept, jump.inserts, jump.background
@@ -114,9 +118,9 @@ class _SmoothPosterior(NamedTuple):
         paired = (jump.replace_del * jump.loops)[before]
         as_insert = torch.where(inserted, 1.0, paired)
         smooth = (
-            kept[:, None] * kernels.drawn.weights[before]
-            + pairs.weights[before].masked_fill(inserted[:, None], 0.0)
-            + as_insert[:, None] * inserts.weights[before]
+            kept[..., None] * kernels.drawn.weights[before]
+            + pairs.weights[before].masked_fill(inserted[..., None], 0.0)
+            + as_insert[..., None] * inserts.weights[before]
         )
         moved = jump.insert_prob(t, z) / ((1.0 - tables.step.insert[t]) * jump.loops[before])
         total = torch.where(inserted, moved, jump.replace_prob(t, x, z))
@@ -125,20 +129,21 @@ class _SmoothPosterior(NamedTuple):
         at_z = (smooth * density).sum(dim=-1).masked_fill(z > jump.vocab_size, 0.0) * scale
         spike_at_x = kept * kernels.keep[before] * scale
         return cls(
-            background=smooth * (step.base * scale)[:, None],
+            background=smooth * (step.base * scale)[..., None],
             at_x=spike_at_x * (step.base + step.spike * (x == z)),
             extra_at_z=step.spike * at_z,
             at_ins=as_insert * jump.insert_ins[before] * step.ins * scale,
             density_z=(step.base + step.spike) * at_z,
         )
 
-    def only(self, valid: Bool[Tensor, " rows"]) -> _SmoothPosterior:
+    def only(self, valid: Bool[Tensor, "batch length"]) -> _SmoothPosterior:
         """No weight where there is no token."""
         return _SmoothPosterior(
-            *(each.masked_fill(~valid.reshape(-1, *[1] * (each.dim() - 1)), 0.0) for each in self)
+            self.background.masked_fill(~valid[..., None], 0.0),
+            *(each.masked_fill(~valid, 0.0) for each in self[1:]),
         )
 
-    def expected_log_step(self, step: _StepLaw, x: Tensor, z: Tensor) -> Rows:
+    def expected_log_step(self, step: _StepLaw, x: Tokens, z: Tokens) -> Rows:
         """Σ_y q(y) log Q_t[y, z]: one value at y = z, one at INS, one everywhere else."""
         at_z = self.density_z + self.at_x * (x == z)
         elsewhere = self.background.sum(dim=-1) + self.at_x + self.extra_at_z - at_z
@@ -155,7 +160,10 @@ class _Guess(NamedTuple):
     """log(keep·p̃(y) + smooth_y): p_θ before Q_t and the normalisation."""
 
     basis: Basis
-    logits: Float[Tensor, "rows values"]
+    logits: Float[Tensor, "batch length values"]
+    values: Values
+    """exp(logit − top) of the regular tokens."""
+    top: Rows
     log_total: Rows
     """log Σ of all exponentiated logits, p̃'s normaliser."""
     log_keep: Rows
@@ -175,17 +183,17 @@ class _Guess(NamedTuple):
         cls,
         tables: Tables,
         weights: EditWeights,
-        logits: Float[Tensor, "rows values"],
-        x: Tensor,
-        z: Tensor,
-        t: Tensor,
+        logits: Float[Tensor, "batch length values"],
+        x: Tokens,
+        z: Tokens,
+        t: Times,
     ) -> _Guess:
         jump, before, dtype = tables.jump, t - 1, logits.dtype
         kernels, inserts = jump.kept, jump.inserts
         assert isinstance(kernels, MixtureKernels)
         assert isinstance(inserts, MixtureMeasures)
         regular = z.clamp_max(jump.vocab_size - 1)
-        log_regular, logit_x, logit_z, logit_insert = _LogitStatistics.apply(  # type: ignore[no-untyped-call]
+        values, top, log_regular, logit_x, logit_z, logit_insert = _Exponentials.apply(  # type: ignore[no-untyped-call]
             logits, x, regular
         )
         # An edit that q cannot make gets no probability, and the others share it.
@@ -196,6 +204,8 @@ class _Guess(NamedTuple):
         return cls(
             basis=inserts.basis,
             logits=logits,
+            values=values,
+            top=top,
             log_total=log_total,
             log_keep=keep + kernels.keep[before].log().to(dtype),
             log_regular=keep + log_regular - log_total,
@@ -217,16 +227,17 @@ class _Guess(NamedTuple):
     def log_smooth(self) -> Parts:
         """log of the weights of the smooth parts."""
         return logaddexp(
-            self.log_regular[:, None] + self.log_drawn, self.log_insert[:, None] + self.log_inserts
+            self.log_regular[..., None] + self.log_drawn,
+            self.log_insert[..., None] + self.log_inserts,
         )
 
-    def log_at(self, logp: Rows, token: Int[Tensor, " rows"]) -> Rows:
+    def log_at(self, logp: Rows, token: Tokens) -> Rows:
         """log(keep·p̃(y) + smooth_y) at one y."""
         density = self.basis.densities(token.clamp_max(self.basis.vocab_size - 1))
         smooth = logsumexp(self.log_smooth + density.log().to(logp.dtype), dim=-1)
         return logaddexp(self.log_keep + logp, smooth)
 
-    def log_normaliser(self, step: _StepLaw, z: Int[Tensor, " rows"]) -> Rows:
+    def log_normaliser(self, step: _StepLaw, z: Tokens) -> Rows:
         """log Σ_y of all of it times Q_t[y, z]."""
         dtype = self.logits.dtype
         terms = [
@@ -242,82 +253,101 @@ def _background_sum(guess: _Guess, post: _SmoothPosterior) -> Rows:
     basis, background = guess.basis, post.background.to(guess.logits.dtype)
     # Relative to their sum over y, so that little underflows; it is a constant that cancels.
     level = finite(guess.log_everything.detach())
-    log_smooth = guess.log_smooth - level[:, None]
+    log_smooth = guess.log_smooth - level[..., None]
     shift = guess.log_keep - guess.log_total - level
     tiny = torch.finfo(background.dtype).tiny
     missing = (_expand(log_smooth.detach().exp(), basis) < tiny) & (_expand(background, basis) > 0)
     lost = missing.any(dim=-1)
-    # Rows without a background ask for nothing: any positive number keeps their logarithm finite.
-    unused = lost | (background.sum(dim=-1) == 0)
-    smooth = log_smooth.exp().masked_fill(unused[:, None], 1.0)
-    fast = background.masked_fill(unused[:, None], 0.0)
+    # Tokens without a background ask for nothing: any positive number keeps their logarithm finite.
+    unused = (lost | (background.sum(dim=-1) == 0))[..., None]
+    smooth = log_smooth.exp().masked_fill(unused, 1.0)
+    fast = background.masked_fill(unused, 0.0)
     total: Rows = _BackgroundSum.apply(  # type: ignore[no-untyped-call]
-        guess.logits, shift, smooth, fast, basis
+        guess.values, shift + guess.top, smooth, fast, basis
     )
-    rows = lost.nonzero()[:, 0]
-    if len(rows):
+    at = lost.nonzero(as_tuple=True)
+    if len(at[0]):
         # Here the linear numbers of the fast pass underflow: the same sum in log space.
         matrix = _matrix(basis, background)
-        smooth = logsumexp(log_smooth[rows][..., None] + matrix.log(), dim=1)
-        values = logaddexp(guess.logits[rows, :-1] + shift[rows, None], smooth)
-        slow = weighted(background[rows] @ matrix, values).sum(dim=-1)
-        total = total.index_put((rows,), slow)
+        smooth = logsumexp(log_smooth[at][..., None] + matrix.log(), dim=1)
+        values = logaddexp(guess.logits[at][:, :-1] + shift[at][:, None], smooth)
+        slow = weighted(background[at] @ matrix, values).sum(dim=-1)
+        total = total.index_put(at, slow)
     return total + level * background.sum(dim=-1)
 
 
-class _LogitStatistics(torch.autograd.Function):
-    """log Σ_y exp(logit_y) over regular y, and the logits at x, at z and of ε.
+class _Exponentials(torch.autograd.Function):
+    """exp(logit_y − top) and log Σ_y exp(logit_y) over regular y, and the logits at x, z and ε.
 
-    One backward pass writes the gradient of all four at once.
+    `top`, the largest logit, is a constant: whoever multiplies it back in finds exp(logit_y).
+    One backward pass writes the gradient of all at once.
     """
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, x: Tensor, z: Tensor) -> tuple[Tensor, ...]:
-        log_regular = torch.logsumexp(logits[:, :-1], dim=-1)
-        ctx.save_for_backward(logits, log_regular, x, z)
-        at_x, at_z = (logits.gather(1, index[:, None])[:, 0] for index in (x, z))
-        return log_regular, at_x, at_z, logits[:, -1].clone()
+        regular = logits[..., :-1]
+        top = finite(regular.amax(dim=-1))
+        values = (regular - top[..., None]).exp_()
+        total = values.sum(dim=-1)
+        ctx.save_for_backward(values, total, x, z)
+        ctx.mark_non_differentiable(top)
+        ctx.set_materialize_grads(False)
+        at_x, at_z = (logits.gather(-1, index[..., None])[..., 0] for index in (x, z))
+        return values, top, total.log() + top, at_x, at_z, logits[..., -1].clone()
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        logits, log_regular, x, z = ctx.saved_tensors
-        grad_regular, grad_x, grad_z, grad_insert = grads
-        grad = (logits - log_regular[:, None]).exp_().mul_(grad_regular[:, None])
-        grad[:, -1] = grad_insert
-        grad.scatter_add_(1, x[:, None], grad_x[:, None])
-        grad.scatter_add_(1, z[:, None], grad_z[:, None])
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        values, total, x, z = ctx.saved_tensors
+        grad_values, _, grad_regular, *grads_at = grads
+        grad = values.new_zeros(*values.shape[:-1], values.shape[-1] + 1)
+        regular = grad[..., :-1]
+        if grad_values is not None:
+            torch.mul(values, grad_values, out=regular)
+        if grad_regular is not None:
+            # Where no regular token is possible, none gets a gradient.
+            share = (grad_regular / total).masked_fill(total == 0, 0.0)
+            regular.addcmul_(values, share[..., None])
+        insert = torch.full_like(x, values.shape[-1])
+        for index, grad_at in zip((x, z, insert), grads_at, strict=True):
+            if grad_at is not None:
+                grad.scatter_add_(-1, index[..., None], grad_at[..., None])
         return grad, None, None
 
 
 class _BackgroundSum(torch.autograd.Function):
-    """Σ_y w_y log(exp(logit_y + shift) + smooth_y), with w and smooth mixtures over the basis."""
+    """Σ_y w_y log(value_y · exp(shift) + smooth_y), with w and smooth mixtures over the basis."""
 
     @staticmethod
     def forward(
-        ctx: Any, logits: Tensor, shift: Tensor, smooth: Tensor, weights: Tensor, basis: Basis
+        ctx: Any, values: Tensor, shift: Tensor, smooth: Tensor, weights: Tensor, basis: Basis
     ) -> Tensor:
-        values = (logits[:, :-1] + shift[:, None]).exp_()
-        values += _expand(smooth, basis)
-        if smooth.shape[1] > 1:
+        scale = shift.exp()
+        ctx.save_for_backward(values, scale, smooth, weights)
+        ctx.basis = basis
+        sums = _BackgroundSum.sums(values, scale, smooth, weights, basis)
+        return _project(sums.log_(), weights, basis)
+
+    @staticmethod
+    def sums(values: Tensor, scale: Tensor, smooth: Tensor, weights: Tensor, basis: Basis) -> Tensor:
+        """What the logarithm is of; worked out twice, rather than kept."""
+        sums = torch.addcmul(_expand(smooth, basis), values, scale[..., None])
+        if smooth.shape[-1] > 1:
             # Beside points and given parts the background may be 0 and an exponential underflow;
             # no weight is there.
-            values.masked_fill_(_expand(weights, basis) == 0, 1.0)
-        ctx.save_for_backward(values, smooth, weights)
-        ctx.basis = basis
-        return _project(values.log(), weights, basis)
+            sums.masked_fill_(_expand(weights, basis) == 0, 1.0)
+        return sums
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        values, smooth, weights = ctx.saved_tensors
+        values, scale, smooth, weights = ctx.saved_tensors
         basis: Basis = ctx.basis
-        inverse = values.reciprocal()
-        scaled = weights * grads[0][:, None]
+        inverse = _BackgroundSum.sums(values, scale, smooth, weights, basis).reciprocal_()
+        scaled = weights * grads[0][..., None]
         grad_smooth = _smooth_gradient(inverse, scaled, basis)
-        # d log v / d logit = (v − smooth) / v
-        share = inverse.mul_(_expand(smooth, basis)).neg_().add_(1.0)
-        share.mul_(_expand(scaled, basis))
-        grad_logits = torch.nn.functional.pad(share, (0, 1))
-        return grad_logits, share.sum(dim=-1), grad_smooth, None, None
+        # value · exp(shift) = sum − smooth, so this needs no further pass over the values.
+        grad_shift = (scaled - smooth * grad_smooth).sum(dim=-1)
+        grad_values = inverse.mul_(_expand(scaled * scale[..., None], basis))
+        return grad_values, grad_shift, grad_smooth, None, None
 
 
 def _matrix(basis: Basis, like: Tensor) -> Float[Tensor, "parts tokens"]:
@@ -328,21 +358,21 @@ def _matrix(basis: Basis, like: Tensor) -> Float[Tensor, "parts tokens"]:
 
 def _expand(weights: Parts, basis: Basis) -> Tensor:
     """Mixture weights to values for each token, one column where only the uniform part is there."""
-    if weights.shape[1] == 1:
+    if weights.shape[-1] == 1:
         return weights / basis.vocab_size
     return weights @ _matrix(basis, weights)
 
 
 def _project(values: Tensor, weights: Parts, basis: Basis) -> Rows:
     """Σ_y (mixture weight of y) · value_y."""
-    if weights.shape[1] == 1:
-        return weights[:, 0] / basis.vocab_size * values.sum(dim=-1)
+    if weights.shape[-1] == 1:
+        return weights[..., 0] / basis.vocab_size * values.sum(dim=-1)
     return (weights * (values @ _matrix(basis, values).T)).sum(dim=-1)
 
 
 def _smooth_gradient(inverse: Tensor, scaled: Parts, basis: Basis) -> Parts:
     """Σ_y (mixture weight of y) / value_y · part_y for each part."""
-    if scaled.shape[1] == 1:
+    if scaled.shape[-1] == 1:
         return scaled * inverse.sum(dim=-1, keepdim=True) / basis.vocab_size**2
     matrix = _matrix(basis, inverse)
     return (inverse * (scaled @ matrix)) @ matrix.T
