@@ -22,7 +22,7 @@ from indel.model.length import LengthTable
 from indel.model.reverse import EditWeights, ReverseStep
 from indel.process import INSERTED, Edits, Schedule, corrupt, posterior, sample_edits
 from indel.process.counts import slot_laws
-from indel.process.lengths import length_law
+from indel.process.lengths import last_length_laws
 from indel.process.posteriors import prob_pair, refuse_impossible_edits
 from indel.process.stacks import MixtureKernels
 from indel.process.tables import Tables
@@ -194,8 +194,7 @@ def length_term(
     Paper: Sec. 3.3
     """
     schedule.check_ends_empty()
-    known, rows = torch.unique(lengths, return_inverse=True)
-    law = length_law(schedule, known, schedule.num_steps)
+    law, rows = last_length_laws(schedule, lengths)
     logp = length.log_prob(torch.arange(law.shape[1], device=law.device))
     return -weighted(law.to(logp.dtype), logp).sum(dim=-1)[rows]
 
