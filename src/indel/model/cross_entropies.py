@@ -8,7 +8,6 @@ keeps of that one pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -29,6 +28,7 @@ Times = Int[Tensor, "batch 1"]
 Tokens = Int[Tensor, "batch length"]
 Rows = Float[Tensor, "batch length"]
 Parts = Float[Tensor, "batch length parts"]
+_PartsOf = list[tuple[slice, slice]]
 
 
 class TokenTerms(NamedTuple):
@@ -64,7 +64,7 @@ def token_terms(
     forward = post.expected_log_step(step, x, z).to(dtype)
     logits = logits.to(dtype)
     cross_entropy, lost = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
-        logits, tables, weights, step, post, x, z, t
+        logits, tables, weights, step, post, x, z, t, _parts(logits, valid)
     )
     rows, places = lost.nonzero(as_tuple=True)
     if len(rows):
@@ -278,10 +278,15 @@ class _CrossEntropy(torch.autograd.Function):
         x: Tokens,
         z: Tokens,
         t: Times,
+        parts: _PartsOf,
     ) -> tuple[Tensor, Tensor]:
-        top = finite(logits[..., :-1].amax(dim=-1))
-        values = (logits[..., :-1] - top[..., None]).exp_()
-        total, places = values.sum(dim=-1), (x, z.clamp_max(tables.jump.vocab_size - 1))
+        values = torch.empty_like(logits[..., :-1], memory_format=torch.contiguous_format)
+        top, total = logits.new_zeros(values.shape[:-1]), logits.new_ones(values.shape[:-1])
+        for part in parts:
+            regular, each = logits[part][..., :-1], values[part]
+            top[part] = highest = finite(regular.amax(dim=-1))
+            total[part] = torch.sub(regular, highest[..., None], out=each).exp_().sum(dim=-1)
+        places = (x, z.clamp_max(tables.jump.vocab_size - 1))
         at_x, at_z = (logits.gather(-1, place[..., None])[..., 0] for place in places)
         differentiate = ctx.needs_input_grad[0]
         numbers = (total.log() + top, at_x, at_z, logits[..., -1].clone())
@@ -292,7 +297,7 @@ class _CrossEntropy(torch.autograd.Function):
             scale = (background.shift.detach() + top).exp()
             result = (
                 guess.log_normaliser(step, z)
-                - _BackgroundSum.apply(values, scale, *background[:3], guess.basis)  # type: ignore[no-untyped-call]
+                - _BackgroundSum.apply(values, scale, *background[:3], guess.basis, parts)  # type: ignore[no-untyped-call]
                 - background.level * background.weights.sum(dim=-1)
                 - weighted(post.at_x.to(top.dtype), guess.log_at(guess.logp_x, x))
                 - weighted(post.extra_at_z.to(top.dtype), guess.log_at(guess.logp_z, z))
@@ -305,7 +310,7 @@ class _CrossEntropy(torch.autograd.Function):
             ctx.save_for_backward(
                 logits, top, total, scale, smooth, background.weights, *places, *grads
             )
-            ctx.basis = guess.basis
+            ctx.basis, ctx.parts = guess.basis, parts
         ctx.mark_non_differentiable(background.lost)
         return result.detach(), background.lost
 
@@ -318,7 +323,8 @@ class _CrossEntropy(torch.autograd.Function):
         share = (by_regular / total).masked_fill(total == 0, 0.0)[..., None]
         weights = weights * (grad * scale)[..., None]
         result = torch.empty_like(logits, memory_format=torch.contiguous_format)
-        for part in _parts(logits):
+        for part in ctx.parts:
+            result[part[0], part[1].stop :] = 0.0
             values = (logits[part][..., :-1] - top[part][..., None]).exp_()
             each = _mix(values, scale[part], smooth[part], weights[part], ctx.basis).reciprocal_()
             each *= -_expand(weights[part], ctx.basis)
@@ -327,7 +333,7 @@ class _CrossEntropy(torch.autograd.Function):
         result[..., -1] = by_insert
         result.scatter_add_(-1, x[..., None], by_x[..., None])
         result.scatter_add_(-1, z[..., None], by_z[..., None])
-        return result, None, None, None, None, None, None, None
+        return result, *[None] * 8
 
 
 class _Background(NamedTuple):
@@ -365,9 +371,10 @@ class _BackgroundSum(torch.autograd.Function):
         smooth: Tensor,
         weights: Tensor,
         basis: Basis,
+        parts: _PartsOf,
     ) -> Tensor:
-        total, by_smooth = torch.empty_like(scale), torch.empty_like(smooth)
-        for part in _parts(values):
+        total, by_smooth = torch.zeros_like(scale), torch.zeros_like(smooth)
+        for part in parts:
             mixed = _mix(values[part], scale[part], smooth[part], weights[part], basis)
             total[part] = _project(mixed.log(), weights[part], basis)
             by_smooth[part] = _smooth_gradient(mixed.reciprocal_(), weights[part], basis)
@@ -378,7 +385,7 @@ class _BackgroundSum(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         by_shift, by_smooth = ctx.saved_tensors
-        return None, None, by_shift * grads[0], by_smooth * grads[0][..., None], None, None
+        return None, None, by_shift * grads[0], by_smooth * grads[0][..., None], *[None] * 3
 
 
 def _slow_sum(
@@ -399,11 +406,18 @@ def _slow_sum(
     return weighted(background @ matrix, values).sum(dim=-1) + level * background.sum(dim=-1)
 
 
-def _parts(values: Tensor) -> Iterator[slice]:
-    """Some sequences at a time, so that what is done to them stays in the processor's cache."""
+def _parts(values: Tensor, valid: Bool[Tensor, "batch length"]) -> _PartsOf:
+    """Some sequences at a time, without the padding that they share.
+
+    On a CPU so few that what is done to them stays in the processor's cache.
+    """
     most = _CACHE_NUMBERS if values.device.type == "cpu" else values.numel()
     rows = max(1, most // max(1, values.shape[1:].numel()))
-    return (slice(first, first + rows) for first in range(0, len(values), rows))
+    ends = valid.sum(dim=1).tolist()
+    return [
+        (slice(first, first + rows), slice(0, max(ends[first : first + rows])))
+        for first in range(0, len(values), rows)
+    ]
 
 
 def _mix(values: Tensor, scale: Tensor, smooth: Parts, weights: Parts, basis: Basis) -> Tensor:
