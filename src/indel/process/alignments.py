@@ -16,7 +16,7 @@ from torch import Tensor
 from indel.batch import Batch
 from indel.process.edits import INSERTED, Edits
 from indel.process.likelihoods import check_pair
-from indel.process.scaled_lattice import Moves, scaled_forward
+from indel.process.scaled_lattice import Moves, scaled_total
 from indel.process.schedules import Schedule
 from indel.randomness import Randomness, uniform
 
@@ -34,12 +34,12 @@ def log_prob(
     moves = Moves.of(schedule.tables(x_t.device).jump, x_0.tokens, x_t.tokens, times)
     if moves is None:
         return _log_space_prob(schedule, x_0, x_t, times)
-    fast = scaled_forward(moves, x_0.lengths, x_t.lengths, keep=False)
+    fast = scaled_total(moves, x_0.lengths, x_t.lengths)
     lost = (~fast.reliable).nonzero()[:, 0]
     if not len(lost):
-        return fast.total
+        return fast.log_prob
     slow = _log_space_prob(schedule, x_0.rows(lost), x_t.rows(lost), times[lost])
-    return fast.total.index_put((lost,), slow)
+    return fast.log_prob.index_put((lost,), slow)
 
 
 def _log_space_prob(

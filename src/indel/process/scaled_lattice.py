@@ -16,8 +16,8 @@ from torch import Tensor
 
 from indel.process.tables import JumpTables
 
-# In RENEWAL anti-diagonals a number grows to at most (2 e^SLOPE)^RENEWAL = e^326.
-RENEWAL, SLOPE = 8, 40.0
+# In RENEWAL anti-diagonals a number grows to at most (2 e^SLOPE)^RENEWAL = e^321.
+RENEWAL, SLOPE = 12, 26.0
 _SMALLEST = -700.0  # e^−700 is the smallest number that is relied on.
 
 Cells = Float[Tensor, "cells batch"]
@@ -53,6 +53,8 @@ class Moves(NamedTuple):
             return None
         spike, other = parts
         width = source.shape[1]
+        # Short integers are compared faster.
+        small = torch.int16 if tables.vocab_size + 2 < 1 << 15 else torch.int32
 
         def laid_out(values: Tensor, fill: float) -> Tensor:
             flipped = torch.nn.functional.pad(values.flip(1), (width, width + 1), value=fill)
@@ -60,11 +62,11 @@ class Moves(NamedTuple):
 
         return cls(
             insert=laid_out(tables.insert_prob(t[:, None], tokens), 0.0),
-            tokens=laid_out(tokens, -1),
+            tokens=laid_out(tokens, -1).to(small),
             matching=laid_out(other + spike, 0.0),
             other=laid_out(other, 0.0),
             # Padding matches no token, and no padding.
-            source=source.masked_fill(source < 0, -2).T.contiguous(),
+            source=source.masked_fill(source < 0, -2).T.contiguous().to(small),
             stop=tables.stop[t],
             delete=tables.delete[t],
         )
@@ -81,28 +83,21 @@ class Moves(NamedTuple):
         return torch.stack(least).amin(dim=0).log()
 
 
-class ScaledForward(NamedTuple):
-    """The sums of `Lattice.forward`."""
+class ScaledTotal(NamedTuple):
+    """The sum over all alignments."""
 
-    total: Float[Tensor, " batch"]
+    log_prob: Float[Tensor, " batch"]
     """log q(x_t | x_0)"""
     reliable: Bool[Tensor, " batch"]
     """Whether no possible number can have been lost."""
-    log_a: Float[Tensor, "diagonals cells batch"] | None
-    log_b: Float[Tensor, "diagonals cells batch"] | None
 
 
-def scaled_forward(
-    moves: Moves,
-    source_lengths: Int[Tensor, " batch"],
-    lengths: Int[Tensor, " batch"],
-    *,
-    keep: bool,
-) -> ScaledForward:
-    """log F_A and log F_B, of all cells with `keep`, as in `Lattice.forward`."""
-    source, width, last = moves.source, len(moves.source), moves.last
-    cells, batch = width + 1, source.shape[1]
-    a = moves.stop.new_zeros(cells, batch)
+def scaled_total(
+    moves: Moves, source_lengths: Int[Tensor, " batch"], lengths: Int[Tensor, " batch"]
+) -> ScaledTotal:
+    """log F_B at the end of both sequences, by the recursion of `Lattice.forward`."""
+    source, last, cells = moves.source, moves.last, len(moves.source) + 1
+    a = moves.stop.new_zeros(cells, source.shape[1])
     a[0] = 1.0
     b = a * moves.stop
     scale = torch.zeros_like(a)
@@ -110,12 +105,10 @@ def scaled_forward(
     # b, ready to be consumed by a token: of the last anti-diagonal and of the one before it.
     ready, waiting = b[:-1] * down, torch.zeros_like(b[:-1])
     down_delete = down * moves.delete
-    kept = [a.new_empty(last + 1, cells, batch) for _ in range(2)] if keep else None
     ends = _rows_by_end(source_lengths + lengths)
     total = torch.full_like(moves.stop, -torch.inf)
     smallest = (_SMALLEST - RENEWAL * (moves.smallest() - SLOPE)).exp()
-    reliable = smallest < 1.0
-    first = 0
+    doubtful = torch.zeros_like(a, dtype=torch.bool)
     for k in range(last + 1):
         if k:
             start = last - k
@@ -129,19 +122,14 @@ def scaled_forward(
             b = a * moves.stop
             b[1:].addcmul_(previous[:-1], down_delete)
             ready = b[:-1] * down
-        if kept is not None:
-            kept[0][k], kept[1][k] = a, b
         if k in ends:
             rows = ends[k].to(a.device)
             at = source_lengths[rows], rows
             total[rows] = b[at].log() + scale[at]
-        if k % RENEWAL == RENEWAL - 1 or k == last:
-            if kept is not None:
-                for each in kept:
-                    each[first : k + 1].log_().add_(scale)
-            first = k + 1
-            for each in (a, b, waiting):
-                reliable &= ((each == 0) | (each >= smallest)).all(dim=0)
+        if k % RENEWAL == RENEWAL - 1:
+            for each, at in ((a, doubtful), (b, doubtful), (waiting, doubtful[1:])):
+                # Written so that what is no number is doubtful too.
+                at |= (each >= smallest) != (each != 0)
             largest = torch.maximum(a, b)
             largest[1:].copy_(torch.maximum(largest[1:], waiting))
             new = _limited(scale + largest.log())
@@ -149,7 +137,8 @@ def scaled_forward(
             scale, a, b, waiting = new, a * change, b * change, waiting * change[1:]
             down = _from_above(scale, source)
             ready, down_delete = b[:-1] * down, down * moves.delete
-    return ScaledForward(total, reliable, *(kept or (None, None)))
+    reliable = (smallest < 1.0) & ~doubtful.any(dim=0)
+    return ScaledTotal(total, reliable)
 
 
 def _limited(scale: Cells) -> Cells:
