@@ -1,4 +1,4 @@
-"""The sum over alignments in linear numbers equals the one in log space, and says when it may not."""
+"""The sum over alignments in linear numbers equals the one in log space, or says that it may not."""
 
 import math
 

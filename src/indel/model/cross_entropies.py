@@ -360,7 +360,7 @@ class _Background(NamedTuple):
 
 
 class _BackgroundSum(torch.autograd.Function):
-    """Σ_y w_y log(value_y · scale + smooth_y), differentiable by log scale = shift and by smooth."""
+    """Σ_y w_y log(value_y · scale + smooth_y), with derivatives by shift = log scale and smooth."""
 
     @staticmethod
     def forward(
