@@ -231,7 +231,8 @@ def compare(revision: str, repeats: int) -> None:
             for seed in range(repeats + 2):
                 answers = []
                 for worker in workers:
-                    assert worker.stdin is not None and worker.stdout is not None
+                    assert worker.stdin is not None
+                    assert worker.stdout is not None
                     print(json.dumps([number, seed]), file=worker.stdin, flush=True)
                     answers.append(json.loads(worker.stdout.readline()))
                 before, now = (torch.tensor(values).double() for _, values in answers)

@@ -50,7 +50,7 @@ def test_columns_end_where_probability_does() -> None:
     torch.testing.assert_close(
         laws.slots.sum(dim=-1), torch.ones(2, 2).double(), rtol=0, atol=1e-14
     )
-    assert laws.slots.shape[-1] < 2 + observed_limit(jump, t, 2)
+    assert laws.slots.shape[-1] < observed_limit(jump, t, 12)
     assert laws.plain.shape == (2, 13, laws.slots.shape[-1])
 
 

@@ -1,4 +1,4 @@
-"""The sum over alignments in linear numbers equals the one in log space, or says that it may not."""
+"""The sum over alignments in linear numbers equals that in log space, or says it may not."""
 
 import math
 
