@@ -1,13 +1,24 @@
-"""What the loss costs beside the network: ratios measured in one run (`make bench`)."""
+"""What the loss costs beside the network: ratios measured in one run (`make bench`).
 
+    python benchmarks/objective.py [--against GIT-REVISION]
+
+With `--against`, the loss and `log_prob` of this tree and of that revision take turns, each in a
+process of its own; the ratios are of process CPU time, and the values must agree.
+"""
+
+import argparse
+import json
+import os
 import platform
 import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import torch
 
@@ -15,9 +26,10 @@ from indel import Batch, CharacterVocabulary, IntegerVocabulary, Vocabulary
 from indel.data.arithmetic import ArithmeticData
 from indel.model import Denoiser
 from indel.model.denoiser import DenoiserOutput
+from indel.model.length import LengthTable
 from indel.model.reverse import ReverseStep
 from indel.objective import Objective, step_terms
-from indel.process import Schedule, corrupt
+from indel.process import Schedule, corrupt, log_prob
 from indel.times import TimeLaw
 
 REPEATS = 9
@@ -84,7 +96,7 @@ def memory_ratio() -> str:
     peaks = {}
     for job in ("cross_entropy", "loss"):
         run = subprocess.run(
-            [sys.executable, __file__, job], capture_output=True, text=True, check=True
+            [sys.executable, __file__, "--job", job], capture_output=True, text=True, check=True
         )
         peaks[job] = int(run.stdout)
     ratio = peaks["loss"] / peaks["cross_entropy"]
@@ -135,6 +147,105 @@ def reverse_step_ratio(x_0: Batch) -> str:
     return f"| one reverse step / the network's forward pass | {whole / bare:.2f} |"
 
 
+def compared_jobs() -> dict[str, Callable[[int], list[float]]]:
+    """What is compared with an earlier revision: from a seed to values that must stay."""
+    generator = torch.Generator().manual_seed(0)
+    text = text8_like(64, generator)
+    numbers = ArithmeticData(seed=0).batch(0, 64, "train")
+    other = text8_like(64, generator)
+    schedule = Schedule.paper(28, 32, 0.6)
+    t = torch.randint(1, 33, (64,), generator=generator)
+
+    def alignments(seed: int) -> list[float]:
+        return log_prob(schedule, text, other, t).tolist()
+
+    return {
+        "text8, 64 × 118, K = 28, T = 32: corrupt + loss + gradient": loss_job(
+            text, Schedule.paper(28, 32, 0.6), 32, 127
+        ),
+        "arithmetic, 64 × 32–64, K = 512, T = 10: corrupt + loss + gradient": loss_job(
+            numbers, Schedule.paper(512, 10, 0.6), 10, None
+        ),
+        "`log_prob`, 64 pairs of 118 characters": alignments,
+    }
+
+
+def loss_job(
+    x_0: Batch, schedule: Schedule, steps: int, limit: int | None
+) -> Callable[[int], list[float]]:
+    """From a seed to each sequence's loss and the norms of its gradients."""
+    objective = Objective(schedule, TimeLaw.uniform(steps), max_length=limit)
+    length = LengthTable(300)
+    generator = torch.Generator().manual_seed(1)
+    sizes = (schedule.vocab_size + 1, 129)
+    random_logits = [torch.randn(len(x_0), 320, size, generator=generator) for size in sizes]
+
+    def job(seed: int) -> list[float]:
+        logits: list[torch.Tensor] = []
+
+        def denoise(x_t: Batch, t: torch.Tensor) -> DenoiserOutput:
+            for each, width in zip(random_logits, (x_t.width, x_t.width + 1), strict=True):
+                logits.append(each[:, :width].detach().requires_grad_())
+            return DenoiserOutput(*logits)
+
+        generator = torch.Generator().manual_seed(seed)
+        loss = objective(denoise, length, x_0, generator=generator).total
+        loss.sum().backward()
+        norms = [each.grad.norm(dim=(1, 2)) for each in logits if each.grad is not None]
+        return torch.cat([loss.detach(), *norms]).tolist()
+
+    return job
+
+
+def serve() -> None:
+    """Do the jobs asked for on standard input, one line each; answer with CPU time and values."""
+    jobs = list(compared_jobs().values())
+    for line in sys.stdin:
+        number, seed = json.loads(line)
+        start = time.process_time()
+        values = jobs[number](seed)
+        print(json.dumps([time.process_time() - start, values]), flush=True)
+
+
+def compare(revision: str, repeats: int) -> None:
+    """This tree against an earlier one, in turns."""
+    root = Path(__file__).parents[1]
+    with tempfile.TemporaryDirectory() as folder:
+        archive = subprocess.run(
+            ["git", "archive", revision, "src"], cwd=root, capture_output=True, check=True
+        ).stdout
+        subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
+        workers = [
+            subprocess.Popen(
+                [sys.executable, __file__, "--job", "serve"],
+                env={**os.environ, "PYTHONPATH": str(Path(tree) / "src")},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for tree in (folder, root)
+        ]
+        print("| what | before (ms of CPU) | now | ratio |\n|---|---|---|---|")
+        for number, name in enumerate(compared_jobs()):
+            times: list[list[float]] = [[], []]
+            for seed in range(repeats + 2):
+                answers = []
+                for worker in workers:
+                    assert worker.stdin is not None
+                    assert worker.stdout is not None
+                    print(json.dumps([number, seed]), file=worker.stdin, flush=True)
+                    answers.append(json.loads(worker.stdout.readline()))
+                before, now = (torch.tensor(values).double() for _, values in answers)
+                torch.testing.assert_close(now, before, rtol=2e-5, atol=1e-5)
+                if seed >= 2:  # the first ones fill caches
+                    for record, (seconds, _) in zip(times, answers, strict=True):
+                        record.append(seconds)
+            before_ms, now_ms = (1000 * statistics.median(record) for record in times)
+            print(f"| {name} | {before_ms:.1f} | {now_ms:.1f} | {before_ms / now_ms:.2f} |")
+        for worker in workers:
+            worker.communicate()
+
+
 def main() -> None:
     generator = torch.Generator().manual_seed(0)
     text = text8_like(64, generator)
@@ -153,4 +264,16 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_alone(sys.argv[1]) if len(sys.argv) > 1 else main()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--against", metavar="GIT-REVISION")
+    parser.add_argument("--repeats", type=int, default=21)
+    parser.add_argument("--job", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.against:
+        compare(options.against, options.repeats)
+    elif options.job == "serve":
+        serve()
+    elif options.job:
+        run_alone(options.job)
+    else:
+        main()

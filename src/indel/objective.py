@@ -16,12 +16,13 @@ from torch import Tensor
 from indel.batch import Batch, pack
 from indel.log_space import weighted
 from indel.model.cross_entropies import token_terms
+from indel.model.deletion_entropies import deletion_terms
 from indel.model.denoiser import DenoiserOutput
 from indel.model.length import LengthTable
-from indel.model.reverse import EditWeights, ReverseStep, log_deleted, log_observed
+from indel.model.reverse import EditWeights, ReverseStep
 from indel.process import INSERTED, Edits, Schedule, corrupt, posterior, sample_edits
-from indel.process.counts import cached_deletion_tables, observed_limit
-from indel.process.lengths import length_law
+from indel.process.counts import slot_laws
+from indel.process.lengths import last_length_laws
 from indel.process.posteriors import prob_pair, refuse_impossible_edits
 from indel.process.stacks import MixtureKernels
 from indel.process.tables import Tables
@@ -115,7 +116,7 @@ class Objective:
         for _ in range(self.edit_samples - 1):
             summaries.append(sample_edits(self.schedule, x_0, x_t, t, generator=generator))
         each = [
-            step_terms(self.schedule, output, x_0, x_t, seen, summary, t, self.weights)
+            _terms_of_drawn(self.schedule, output, x_0, x_t, seen, summary, t, self.weights)
             for summary in summaries
         ]
         return StepTerms(*(torch.stack(part).mean(dim=0) for part in zip(*each, strict=True)))
@@ -136,26 +137,35 @@ def step_terms(
     Paper: Eq. (3)
     """
     tables = schedule.tables(x_t.device)
+    if isinstance(tables.jump.kept, MixtureKernels):
+        refuse_impossible_edits(schedule, x_0, x_t, edits, t)
+    return _terms_of_drawn(schedule, output, x_0, x_t, seen, edits, t, weights)
+
+
+def _terms_of_drawn(
+    schedule: Schedule,
+    output: DenoiserOutput,
+    x_0: Batch,
+    x_t: Batch,
+    seen: Batch,
+    edits: Edits,
+    t: Int[Tensor, " batch"],
+    weights: EditWeights | None,
+) -> StepTerms:
+    """`step_terms` for edits that q has drawn: that it can make them needs no proof."""
+    tables = schedule.tables(x_t.device)
     weights = EditWeights.normalised(tables.jump) if weights is None else weights
     if not isinstance(tables.jump.kept, MixtureKernels):
         return _dense_terms(schedule, output, x_0, x_t, seen, edits, t, weights)
-    refuse_impossible_edits(schedule, x_0, x_t, edits, t)
     source, deleted = _edits_of_seen(x_t, seen, edits, ins=schedule.ins)
     origin = x_0.tokens.gather(1, source.clamp_min(0)) if x_0.width else source
-    shape, at = seen.tokens.shape, t[:, None].expand(seen.tokens.shape)
+    inserted = source == INSERTED
     tokens = token_terms(
-        tables,
-        weights,
-        output.logits_token.flatten(0, 1),
-        origin.flatten(),
-        seen.tokens.flatten(),
-        (source == INSERTED).flatten(),
-        seen.mask.flatten(),
-        at.flatten(),
+        tables, weights, output.logits_token, origin, seen.tokens, inserted, seen.mask, t[:, None]
     )
-    forward = tokens.forward.reshape(shape).sum(dim=1)
+    forward = tokens.forward.sum(dim=1)
     return StepTerms(
-        tokens=tokens.cross_entropy.reshape(shape).sum(dim=1),
+        tokens=tokens.cross_entropy.sum(dim=1),
         deletions=_deletion_cross_entropy(
             tables, weights, output, seen, origin, source, deleted, t
         ),
@@ -184,8 +194,7 @@ def length_term(
     Paper: Sec. 3.3
     """
     schedule.check_ends_empty()
-    known, rows = torch.unique(lengths, return_inverse=True)
-    law = length_law(schedule, known, schedule.num_steps)
+    law, rows = last_length_laws(schedule, lengths)
     logp = length.log_prob(torch.arange(law.shape[1], device=law.device))
     return -weighted(law.to(logp.dtype), logp).sum(dim=-1)[rows]
 
@@ -237,21 +246,15 @@ def _deletion_cross_entropy(
     t: Int[Tensor, " batch"],
 ) -> Float[Tensor, " batch"]:
     """−Σ_n q(n_obs = n) log Σ_m p̃(m) M_{t−1}[m, n], summed over the slots."""
-    most = int(deleted.max()) if deleted.numel() else 0
     largest = output.logits_deletions.shape[-1] - 1
-    _check_deletions(most, largest)
-    observed = observed_limit(tables.jump, t, most)
-    counts = cached_deletion_tables(tables.jump, t, largest, observed)
+    _check_deletions(int(deleted.max()) if deleted.numel() else 0, largest)
+    dtype = torch.promote_types(output.logits_deletions.dtype, torch.float32)
     pair = prob_pair(tables, origin, seen.tokens, t[:, None]).masked_fill(source == INSERTED, 0.0)
-    pair = torch.nn.functional.pad(pair, (0, 1))[..., None]
-    rows = deleted[..., None].expand(-1, -1, observed + 1)
-    law = torch.lerp(counts.plain.gather(1, rows), counts.paired.gather(1, rows), pair)
-    logp = log_deleted(output.logits_deletions.to(law.dtype), t, weights)
-    each = weighted(law, log_observed(logp, counts.plain)).sum(dim=-1)
+    pair = torch.nn.functional.pad(pair, (0, 1))
+    laws = slot_laws(tables.jump, t, deleted, pair, largest, dtype)
     positions = torch.arange(seen.width + 1, device=t.device)
-    inside = positions <= seen.lengths[:, None]
-    total = -torch.where(inside, each, 0.0).sum(dim=1)
-    return total.to(torch.promote_types(output.logits_deletions.dtype, torch.float32))
+    laws.slots.masked_fill_((positions > seen.lengths[:, None])[..., None], 0.0)
+    return deletion_terms(laws, weights, output.logits_deletions, t).sum(dim=1)
 
 
 def _log_inserts(

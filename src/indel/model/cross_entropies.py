@@ -13,14 +13,22 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from indel.log_space import finite, logaddexp, logsumexp, weighted
 from indel.model.reverse import EditWeights
 from indel.process.stacks import Basis, MixtureKernels, MixtureMeasures
 from indel.process.tables import Tables
 
-Rows = Float[Tensor, " rows"]
-Parts = Float[Tensor, "rows parts"]
+# So many numbers fit into a core's second-level cache, beside as many others.
+_CACHE_NUMBERS = 1 << 16
+
+# Times have shape (batch, 1): what depends on t alone is looked up once for each sequence.
+Times = Int[Tensor, "batch 1"]
+Tokens = Int[Tensor, "batch length"]
+Rows = Float[Tensor, "batch length"]
+Parts = Float[Tensor, "batch length parts"]
+_PartsOf = list[tuple[slice, slice]]
 
 
 class TokenTerms(NamedTuple):
@@ -35,16 +43,16 @@ class TokenTerms(NamedTuple):
 def token_terms(
     tables: Tables,
     weights: EditWeights,
-    logits: Float[Tensor, "rows values"],
-    x: Int[Tensor, " rows"],
-    z: Int[Tensor, " rows"],
-    inserted: Bool[Tensor, " rows"],
-    valid: Bool[Tensor, " rows"],
-    t: Int[Tensor, " rows"],
+    logits: Float[Tensor, "batch length values"],
+    x: Tokens,
+    z: Tokens,
+    inserted: Bool[Tensor, "batch length"],
+    valid: Bool[Tensor, "batch length"],
+    t: Times,
 ) -> TokenTerms:
     """Cross-entropy and forward term of tokens z at times t that come from x or were inserted.
 
-    Rows that are not valid (padding) get zero.
+    Tokens that are not valid (padding) get zero.
 
     Paper: Eq. (3) with Eqs. (1), (13), (14) and (15)
     """
@@ -52,18 +60,18 @@ def token_terms(
     step = _StepLaw.of(tables, z, t).only(valid)
     post = _SmoothPosterior.of(tables, step, x, z, inserted, t).only(valid)
     dtype = torch.promote_types(logits.dtype, torch.float32)
-    guess = _Guess.of(tables, weights, logits.to(dtype), x, z, t)
-    background = _background_sum(guess, post)
-    expected = (
-        background
-        + weighted(post.at_x.to(dtype), guess.log_at(guess.logp_x, x))
-        + weighted(post.extra_at_z.to(dtype), guess.log_at(guess.logp_z, z))
-        + weighted(post.at_ins.to(dtype), guess.log_ins)
-    )
     # p_θ is these values times Q_t[y, z], normalised; Q_t[y, z] itself is in both parts.
     forward = post.expected_log_step(step, x, z).to(dtype)
-    cross_entropy = guess.log_normaliser(step, z) - expected - forward
-    return TokenTerms(torch.where(valid, cross_entropy, 0.0), forward)
+    logits = logits.to(dtype)
+    cross_entropy, lost = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
+        logits, tables, weights, step, post, x, z, t, _parts(logits, valid)
+    )
+    rows, places = lost.nonzero(as_tuple=True)
+    if len(rows):
+        background = post.background[rows, places, None].to(dtype)
+        slow = _slow_sum(tables, weights, logits[rows, places, None], background, t[rows])
+        cross_entropy = cross_entropy.index_put((rows, places), -slow[:, 0], accumulate=True)
+    return TokenTerms(torch.where(valid, cross_entropy - forward, 0.0), forward)
 
 
 class _StepLaw(NamedTuple):
@@ -74,7 +82,7 @@ class _StepLaw(NamedTuple):
     ins: Rows
 
     @classmethod
-    def of(cls, tables: Tables, z: Tensor, t: Tensor) -> _StepLaw:
+    def of(cls, tables: Tables, z: Tokens, t: Times) -> _StepLaw:
         step, kernels = tables.step, tables.step.transition
         assert isinstance(kernels, MixtureKernels)
         deleted, is_del = step.delete[t], z > step.vocab_size
@@ -84,7 +92,7 @@ class _StepLaw(NamedTuple):
         ins = step.prob(t, torch.full_like(z, step.vocab_size), z)
         return cls(base, spike, ins)
 
-    def only(self, valid: Bool[Tensor, " rows"]) -> _StepLaw:
+    def only(self, valid: Bool[Tensor, "batch length"]) -> _StepLaw:
         """A harmless law where there is no token."""
         return _StepLaw(torch.where(valid, self.base, 1.0), self.spike * valid, self.ins * valid)
 
@@ -103,7 +111,7 @@ class _SmoothPosterior(NamedTuple):
 
     @classmethod
     def of(
-        cls, tables: Tables, step: _StepLaw, x: Tensor, z: Tensor, inserted: Tensor, t: Tensor
+        cls, tables: Tables, step: _StepLaw, x: Tokens, z: Tokens, inserted: Tensor, t: Times
     ) -> _SmoothPosterior:
         jump, before = tables.jump, t - 1
         kernels, inserts, pairs = jump.kept, jump.inserts, jump.background
@@ -114,9 +122,9 @@ class _SmoothPosterior(NamedTuple):
         paired = (jump.replace_del * jump.loops)[before]
         as_insert = torch.where(inserted, 1.0, paired)
         smooth = (
-            kept[:, None] * kernels.drawn.weights[before]
-            + pairs.weights[before].masked_fill(inserted[:, None], 0.0)
-            + as_insert[:, None] * inserts.weights[before]
+            kept[..., None] * kernels.drawn.weights[before]
+            + pairs.weights[before].masked_fill(inserted[..., None], 0.0)
+            + as_insert[..., None] * inserts.weights[before]
         )
         moved = jump.insert_prob(t, z) / ((1.0 - tables.step.insert[t]) * jump.loops[before])
         total = torch.where(inserted, moved, jump.replace_prob(t, x, z))
@@ -125,20 +133,21 @@ class _SmoothPosterior(NamedTuple):
         at_z = (smooth * density).sum(dim=-1).masked_fill(z > jump.vocab_size, 0.0) * scale
         spike_at_x = kept * kernels.keep[before] * scale
         return cls(
-            background=smooth * (step.base * scale)[:, None],
+            background=smooth * (step.base * scale)[..., None],
             at_x=spike_at_x * (step.base + step.spike * (x == z)),
             extra_at_z=step.spike * at_z,
             at_ins=as_insert * jump.insert_ins[before] * step.ins * scale,
             density_z=(step.base + step.spike) * at_z,
         )
 
-    def only(self, valid: Bool[Tensor, " rows"]) -> _SmoothPosterior:
+    def only(self, valid: Bool[Tensor, "batch length"]) -> _SmoothPosterior:
         """No weight where there is no token."""
         return _SmoothPosterior(
-            *(each.masked_fill(~valid.reshape(-1, *[1] * (each.dim() - 1)), 0.0) for each in self)
+            self.background.masked_fill(~valid[..., None], 0.0),
+            *(each.masked_fill(~valid, 0.0) for each in self[1:]),
         )
 
-    def expected_log_step(self, step: _StepLaw, x: Tensor, z: Tensor) -> Rows:
+    def expected_log_step(self, step: _StepLaw, x: Tokens, z: Tokens) -> Rows:
         """Σ_y q(y) log Q_t[y, z]: one value at y = z, one at INS, one everywhere else."""
         at_z = self.density_z + self.at_x * (x == z)
         elsewhere = self.background.sum(dim=-1) + self.at_x + self.extra_at_z - at_z
@@ -151,11 +160,21 @@ class _SmoothPosterior(NamedTuple):
         )
 
 
+class _LogitStatistics(NamedTuple):
+    """What all but one sum over y needs of the logits."""
+
+    regular: Rows
+    """log Σ_y exp(logit_y) over regular y."""
+    at_x: Rows
+    at_z: Rows
+    insert: Rows
+    """The logit of ε."""
+
+
 class _Guess(NamedTuple):
     """log(keep·p̃(y) + smooth_y): p_θ before Q_t and the normalisation."""
 
     basis: Basis
-    logits: Float[Tensor, "rows values"]
     log_total: Rows
     """log Σ of all exponentiated logits, p̃'s normaliser."""
     log_keep: Rows
@@ -175,33 +194,26 @@ class _Guess(NamedTuple):
         cls,
         tables: Tables,
         weights: EditWeights,
-        logits: Float[Tensor, "rows values"],
-        x: Tensor,
-        z: Tensor,
-        t: Tensor,
+        logits: _LogitStatistics,
+        t: Times,
     ) -> _Guess:
-        jump, before, dtype = tables.jump, t - 1, logits.dtype
+        jump, before, dtype = tables.jump, t - 1, logits.regular.dtype
         kernels, inserts = jump.kept, jump.inserts
         assert isinstance(kernels, MixtureKernels)
         assert isinstance(inserts, MixtureMeasures)
-        regular = z.clamp_max(jump.vocab_size - 1)
-        log_regular, logit_x, logit_z, logit_insert = _LogitStatistics.apply(  # type: ignore[no-untyped-call]
-            logits, x, regular
-        )
         # An edit that q cannot make gets no probability, and the others share it.
-        logit_insert = logit_insert.masked_fill(weights.insert[t] == 0, -torch.inf)
-        log_total = torch.logaddexp(log_regular, logit_insert)
+        logit_insert = logits.insert.masked_fill(weights.insert[t] == 0, -torch.inf)
+        log_total = torch.logaddexp(logits.regular, logit_insert)
         keep = weights.keep[t].log().to(dtype)
         insert = weights.insert[t].log().to(dtype) + logit_insert - log_total
         return cls(
             basis=inserts.basis,
-            logits=logits,
             log_total=log_total,
             log_keep=keep + kernels.keep[before].log().to(dtype),
-            log_regular=keep + log_regular - log_total,
+            log_regular=keep + logits.regular - log_total,
             log_insert=insert,
-            logp_x=logit_x - log_total,
-            logp_z=logit_z - log_total,
+            logp_x=logits.at_x - log_total,
+            logp_z=logits.at_z - log_total,
             log_drawn=kernels.drawn.weights[before].log().to(dtype),
             log_inserts=inserts.weights[before].log().to(dtype),
             log_ins=insert + jump.insert_ins[before].log().to(dtype),
@@ -217,18 +229,28 @@ class _Guess(NamedTuple):
     def log_smooth(self) -> Parts:
         """log of the weights of the smooth parts."""
         return logaddexp(
-            self.log_regular[:, None] + self.log_drawn, self.log_insert[:, None] + self.log_inserts
+            self.log_regular[..., None] + self.log_drawn,
+            self.log_insert[..., None] + self.log_inserts,
         )
 
-    def log_at(self, logp: Rows, token: Int[Tensor, " rows"]) -> Rows:
+    def relative(self) -> tuple[Rows, Parts, Rows]:
+        """The log of the sum over all y, and log smooth and log(keep / total) relative to it.
+
+        Relative to it little underflows; it is a constant that cancels.
+        """
+        level = finite(self.log_everything.detach())
+        shift = self.log_keep - self.log_total - level
+        return level, self.log_smooth - level[..., None], shift
+
+    def log_at(self, logp: Rows, token: Tokens) -> Rows:
         """log(keep·p̃(y) + smooth_y) at one y."""
         density = self.basis.densities(token.clamp_max(self.basis.vocab_size - 1))
         smooth = logsumexp(self.log_smooth + density.log().to(logp.dtype), dim=-1)
         return logaddexp(self.log_keep + logp, smooth)
 
-    def log_normaliser(self, step: _StepLaw, z: Int[Tensor, " rows"]) -> Rows:
+    def log_normaliser(self, step: _StepLaw, z: Tokens) -> Rows:
         """log Σ_y of all of it times Q_t[y, z]."""
-        dtype = self.logits.dtype
+        dtype = self.log_total.dtype
         terms = [
             self.log_everything + step.base.log().to(dtype),
             self.log_at(self.logp_z, z) + step.spike.log().to(dtype),
@@ -237,87 +259,176 @@ class _Guess(NamedTuple):
         return logsumexp(torch.stack(terms, dim=-1), dim=-1)
 
 
-def _background_sum(guess: _Guess, post: _SmoothPosterior) -> Rows:
-    """Σ_y background_y · log(keep·p̃(y) + smooth_y), the one pass over all values."""
-    basis, background = guess.basis, post.background.to(guess.logits.dtype)
-    # Relative to their sum over y, so that little underflows; it is a constant that cancels.
-    level = finite(guess.log_everything.detach())
-    log_smooth = guess.log_smooth - level[:, None]
-    shift = guess.log_keep - guess.log_total - level
-    tiny = torch.finfo(background.dtype).tiny
-    missing = (_expand(log_smooth.detach().exp(), basis) < tiny) & (_expand(background, basis) > 0)
-    lost = missing.any(dim=-1)
-    # Rows without a background ask for nothing: any positive number keeps their logarithm finite.
-    unused = lost | (background.sum(dim=-1) == 0)
-    smooth = log_smooth.exp().masked_fill(unused[:, None], 1.0)
-    fast = background.masked_fill(unused[:, None], 0.0)
-    total: Rows = _BackgroundSum.apply(  # type: ignore[no-untyped-call]
-        guess.logits, shift, smooth, fast, basis
-    )
-    rows = lost.nonzero()[:, 0]
-    if len(rows):
-        # Here the linear numbers of the fast pass underflow: the same sum in log space.
-        matrix = _matrix(basis, background)
-        smooth = logsumexp(log_smooth[rows][..., None] + matrix.log(), dim=1)
-        values = logaddexp(guess.logits[rows, :-1] + shift[rows, None], smooth)
-        slow = weighted(background[rows] @ matrix, values).sum(dim=-1)
-        total = total.index_put((rows,), slow)
-    return total + level * background.sum(dim=-1)
+class _CrossEntropy(torch.autograd.Function):
+    """−Σ_y q(y) log(p_θ(y | x_t) / Q_t[y, z]), and where the background is left out of it.
 
-
-class _LogitStatistics(torch.autograd.Function):
-    """log Σ_y exp(logit_y) over regular y, and the logits at x, at z and of ε.
-
-    One backward pass writes the gradient of all four at once.
+    All but the background's sum over y depends on four numbers of each token, so that the
+    derivative by these is taken at once. The gradient is one pass over the logits, in which the
+    exponentials are worked out again: nothing of their size is kept.
     """
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, x: Tensor, z: Tensor) -> tuple[Tensor, ...]:
-        log_regular = torch.logsumexp(logits[:, :-1], dim=-1)
-        ctx.save_for_backward(logits, log_regular, x, z)
-        at_x, at_z = (logits.gather(1, index[:, None])[:, 0] for index in (x, z))
-        return log_regular, at_x, at_z, logits[:, -1].clone()
+    def forward(
+        ctx: Any,
+        logits: Tensor,
+        tables: Tables,
+        weights: EditWeights,
+        step: _StepLaw,
+        post: _SmoothPosterior,
+        x: Tokens,
+        z: Tokens,
+        t: Times,
+        parts: _PartsOf,
+    ) -> tuple[Tensor, Tensor]:
+        values = torch.empty_like(logits[..., :-1], memory_format=torch.contiguous_format)
+        top, total = logits.new_zeros(values.shape[:-1]), logits.new_ones(values.shape[:-1])
+        for part in parts:
+            regular, each = logits[part][..., :-1], values[part]
+            top[part] = highest = finite(regular.amax(dim=-1))
+            total[part] = torch.sub(regular, highest[..., None], out=each).exp_().sum(dim=-1)
+        places = (x, z.clamp_max(tables.jump.vocab_size - 1))
+        at_x, at_z = (logits.gather(-1, place[..., None])[..., 0] for place in places)
+        differentiate = ctx.needs_input_grad[0]
+        numbers = (total.log() + top, at_x, at_z, logits[..., -1].clone())
+        known = _LogitStatistics(*(each.requires_grad_(differentiate) for each in numbers))
+        with torch.set_grad_enabled(differentiate):
+            guess = _Guess.of(tables, weights, known, t)
+            background = _Background.of(guess, post.background.to(top.dtype))
+            scale = (background.shift.detach() + top).exp()
+            result = (
+                guess.log_normaliser(step, z)
+                - _BackgroundSum.apply(values, scale, *background[:3], guess.basis, parts)  # type: ignore[no-untyped-call]
+                - background.level * background.weights.sum(dim=-1)
+                - weighted(post.at_x.to(top.dtype), guess.log_at(guess.logp_x, x))
+                - weighted(post.extra_at_z.to(top.dtype), guess.log_at(guess.logp_z, z))
+                - weighted(post.at_ins.to(top.dtype), guess.log_ins)
+            )
+            loss = result.sum()
+        if differentiate:
+            grads = torch.autograd.grad(loss, known)
+            smooth = background.smooth.detach()
+            ctx.save_for_backward(
+                logits, top, total, scale, smooth, background.weights, *places, *grads
+            )
+            ctx.basis, ctx.parts = guess.basis, parts
+        ctx.mark_non_differentiable(background.lost)
+        return result.detach(), background.lost
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        logits, log_regular, x, z = ctx.saved_tensors
-        grad_regular, grad_x, grad_z, grad_insert = grads
-        grad = (logits - log_regular[:, None]).exp_().mul_(grad_regular[:, None])
-        grad[:, -1] = grad_insert
-        grad.scatter_add_(1, x[:, None], grad_x[:, None])
-        grad.scatter_add_(1, z[:, None], grad_z[:, None])
-        return grad, None, None
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        logits, top, total, scale, smooth, weights, x, z, *by_known = ctx.saved_tensors
+        by_regular, by_x, by_z, by_insert = (each * grad for each in by_known)
+        # Where no regular token is possible, none gets a gradient.
+        share = (by_regular / total).masked_fill(total == 0, 0.0)[..., None]
+        weights = weights * (grad * scale)[..., None]
+        result = torch.empty_like(logits, memory_format=torch.contiguous_format)
+        for part in ctx.parts:
+            result[part[0], part[1].stop :] = 0.0
+            values = (logits[part][..., :-1] - top[part][..., None]).exp_()
+            each = _mix(values, scale[part], smooth[part], weights[part], ctx.basis).reciprocal_()
+            each *= -_expand(weights[part], ctx.basis)
+            each += share[part]
+            torch.mul(each, values, out=result[part][..., :-1])
+        result[..., -1] = by_insert
+        result.scatter_add_(-1, x[..., None], by_x[..., None])
+        result.scatter_add_(-1, z[..., None], by_z[..., None])
+        return result, *[None] * 8
+
+
+class _Background(NamedTuple):
+    """The sum Σ_y weights_y · log(exp(logit_y + shift) + smooth_y) + level · Σ_y weights_y."""
+
+    shift: Rows
+    smooth: Parts
+    weights: Parts
+    level: Rows
+    lost: Bool[Tensor, "batch length"]
+    """Where linear numbers underflow; there the weights are zero."""
+
+    @classmethod
+    def of(cls, guess: _Guess, weights: Parts) -> _Background:
+        level, log_smooth, shift = guess.relative()
+        linear = _expand(log_smooth.detach().exp(), guess.basis)
+        missing = linear < torch.finfo(weights.dtype).tiny
+        lost = (missing & (_expand(weights, guess.basis) > 0)).any(dim=-1)
+        # Tokens without a background ask for nothing: any positive number keeps their logarithm
+        # finite.
+        unused = (lost | (weights.sum(dim=-1) == 0))[..., None]
+        smooth = log_smooth.exp().masked_fill(unused, 1.0)
+        return cls(shift, smooth, weights.masked_fill(unused, 0.0), level, lost)
 
 
 class _BackgroundSum(torch.autograd.Function):
-    """Σ_y w_y log(exp(logit_y + shift) + smooth_y), with w and smooth mixtures over the basis."""
+    """Σ_y w_y log(value_y · scale + smooth_y), with derivatives by shift = log scale and smooth."""
 
     @staticmethod
     def forward(
-        ctx: Any, logits: Tensor, shift: Tensor, smooth: Tensor, weights: Tensor, basis: Basis
+        ctx: Any,
+        values: Tensor,
+        scale: Tensor,
+        shift: Tensor,
+        smooth: Tensor,
+        weights: Tensor,
+        basis: Basis,
+        parts: _PartsOf,
     ) -> Tensor:
-        values = (logits[:, :-1] + shift[:, None]).exp_()
-        values += _expand(smooth, basis)
-        if smooth.shape[1] > 1:
-            # Beside points and given parts the background may be 0 and an exponential underflow;
-            # no weight is there.
-            values.masked_fill_(_expand(weights, basis) == 0, 1.0)
-        ctx.save_for_backward(values, smooth, weights)
-        ctx.basis = basis
-        return _project(values.log(), weights, basis)
+        total, by_smooth = torch.zeros_like(scale), torch.zeros_like(smooth)
+        for part in parts:
+            mixed = _mix(values[part], scale[part], smooth[part], weights[part], basis)
+            total[part] = _project(mixed.log(), weights[part], basis)
+            by_smooth[part] = _smooth_gradient(mixed.reciprocal_(), weights[part], basis)
+        # value · scale = sum − smooth, so this needs no further pass over the values.
+        ctx.save_for_backward((weights - smooth * by_smooth).sum(dim=-1), by_smooth)
+        return total
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        values, smooth, weights = ctx.saved_tensors
-        basis: Basis = ctx.basis
-        inverse = values.reciprocal()
-        scaled = weights * grads[0][:, None]
-        grad_smooth = _smooth_gradient(inverse, scaled, basis)
-        # d log v / d logit = (v − smooth) / v
-        share = inverse.mul_(_expand(smooth, basis)).neg_().add_(1.0)
-        share.mul_(_expand(scaled, basis))
-        grad_logits = torch.nn.functional.pad(share, (0, 1))
-        return grad_logits, share.sum(dim=-1), grad_smooth, None, None
+        by_shift, by_smooth = ctx.saved_tensors
+        return None, None, by_shift * grads[0], by_smooth * grads[0][..., None], *[None] * 3
+
+
+def _slow_sum(
+    tables: Tables,
+    weights: EditWeights,
+    logits: Float[Tensor, "batch length values"],
+    background: Parts,
+    t: Times,
+) -> Rows:
+    """Σ_y background_y · log(keep·p̃(y) + smooth_y) in log space, for the tokens that need it."""
+    known = torch.logsumexp(logits[..., :-1], dim=-1)
+    # What the guess says of x and z is not asked for.
+    guess = _Guess.of(tables, weights, _LogitStatistics(known, known, known, logits[..., -1]), t)
+    level, log_smooth, shift = guess.relative()
+    matrix = _matrix(guess.basis, background)
+    smooth = logsumexp(log_smooth[..., None] + matrix.log(), dim=-2)
+    values = logaddexp(logits[..., :-1] + shift[..., None], smooth)
+    return weighted(background @ matrix, values).sum(dim=-1) + level * background.sum(dim=-1)
+
+
+def _parts(values: Tensor, valid: Bool[Tensor, "batch length"]) -> _PartsOf:
+    """Some sequences at a time, without the padding that they share.
+
+    On a CPU so few that what is done to them stays in the processor's cache.
+    """
+    most = _CACHE_NUMBERS if values.device.type == "cpu" else values.numel()
+    rows = max(1, most // max(1, values.shape[1:].numel()))
+    ends = valid.sum(dim=1).tolist()
+    return [
+        (slice(first, first + rows), slice(0, max(ends[first : first + rows])))
+        for first in range(0, len(values), rows)
+    ]
+
+
+def _mix(values: Tensor, scale: Tensor, smooth: Parts, weights: Parts, basis: Basis) -> Tensor:
+    """value_y · scale + smooth_y."""
+    mixed = values * scale[..., None]
+    mixed += _expand(smooth, basis)
+    if smooth.shape[-1] > 1:
+        # Beside points and given parts the background may be 0 and an exponential underflow;
+        # no weight is there.
+        mixed.masked_fill_(_expand(weights, basis) == 0, 1.0)
+    return mixed
 
 
 def _matrix(basis: Basis, like: Tensor) -> Float[Tensor, "parts tokens"]:
@@ -328,21 +439,21 @@ def _matrix(basis: Basis, like: Tensor) -> Float[Tensor, "parts tokens"]:
 
 def _expand(weights: Parts, basis: Basis) -> Tensor:
     """Mixture weights to values for each token, one column where only the uniform part is there."""
-    if weights.shape[1] == 1:
+    if weights.shape[-1] == 1:
         return weights / basis.vocab_size
     return weights @ _matrix(basis, weights)
 
 
 def _project(values: Tensor, weights: Parts, basis: Basis) -> Rows:
     """Σ_y (mixture weight of y) · value_y."""
-    if weights.shape[1] == 1:
-        return weights[:, 0] / basis.vocab_size * values.sum(dim=-1)
+    if weights.shape[-1] == 1:
+        return weights[..., 0] / basis.vocab_size * values.sum(dim=-1)
     return (weights * (values @ _matrix(basis, values).T)).sum(dim=-1)
 
 
 def _smooth_gradient(inverse: Tensor, scaled: Parts, basis: Basis) -> Parts:
     """Σ_y (mixture weight of y) / value_y · part_y for each part."""
-    if scaled.shape[1] == 1:
+    if scaled.shape[-1] == 1:
         return scaled * inverse.sum(dim=-1, keepdim=True) / basis.vocab_size**2
     matrix = _matrix(basis, inverse)
     return (inverse * (scaled @ matrix)) @ matrix.T

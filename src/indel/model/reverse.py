@@ -183,18 +183,22 @@ def log_observed(
     Paper: App. B.4
     """
     logp = logp_deleted.to(law.dtype)
-    total = safe_log(logp.exp() @ law)
-    # A product of matrices is fast but linear. Slots where a possible number came out as zero,
-    # because all that could make it underflowed, are summed again in log space.
-    lost = (total == -torch.inf) & (law > 0).any(dim=1)[:, None, :]
+    total = logp.exp() @ law
+    # A product of matrices is fast but linear. Slots where a possible number came out as next to
+    # nothing, because all that could make it underflowed, are summed again in log space.
+    least = 1e8 * torch.finfo(law.dtype).tiny
+    lost = (total < least) & (law > 0).any(dim=1)[:, None, :]
     if bool(lost.any()):
         # What takes a number of deletions that p̃ rules out is zero for good.
         allowed = (logp > -torch.inf).to(law.dtype)
         lost &= allowed @ (law > 0).to(law.dtype) > 0
-    rows, slots = lost.any(dim=-1).nonzero(as_tuple=True)
+    again = lost.any(dim=-1)
+    # The reciprocal of next to nothing would be infinite, and its gradient not a number.
+    total = safe_log(total.masked_fill(again[..., None], 1.0))
+    rows, slots = again.nonzero(as_tuple=True)
     if len(rows):
-        again = logsumexp(logp[rows, slots][..., None] + law[rows].log(), dim=1)
-        total = total.index_put((rows, slots), again)
+        exact = logsumexp(logp[rows, slots][..., None] + law[rows].log(), dim=1)
+        total = total.index_put((rows, slots), exact)
     return total
 
 

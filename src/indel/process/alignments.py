@@ -16,6 +16,7 @@ from torch import Tensor
 from indel.batch import Batch
 from indel.process.edits import INSERTED, Edits
 from indel.process.likelihoods import check_pair
+from indel.process.scaled_lattice import Moves, scaled_total
 from indel.process.schedules import Schedule
 from indel.randomness import Randomness, uniform
 
@@ -29,6 +30,22 @@ def log_prob(
 
     Paper: Fig. 5 (middle)
     """
+    times = check_pair(schedule, x_0, x_t, t, first=0)
+    moves = Moves.of(schedule.tables(x_t.device).jump, x_0.tokens, x_t.tokens, times)
+    if moves is None:
+        return _log_space_prob(schedule, x_0, x_t, times)
+    fast = scaled_total(moves, x_0.lengths, x_t.lengths)
+    lost = (~fast.reliable).nonzero()[:, 0]
+    if not len(lost):
+        return fast.log_prob
+    slow = _log_space_prob(schedule, x_0.rows(lost), x_t.rows(lost), times[lost])
+    return fast.log_prob.index_put((lost,), slow)
+
+
+def _log_space_prob(
+    schedule: Schedule, x_0: Batch, x_t: Batch, t: Int[Tensor, " batch"]
+) -> Float[Tensor, " batch"]:
+    """`log_prob` for any transition and numbers of any size."""
     lattice = Lattice.of(schedule, x_0, x_t, t)
     return lattice.total(lattice.forward()[1])
 

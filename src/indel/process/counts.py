@@ -12,7 +12,11 @@ from torch import Tensor
 from indel.process.tables import JumpTables
 
 _CACHE_NUMBERS = 20_000_000
+# A number of DELs that is less likely than this is left out: float64 would not notice it in a sum.
+_NEGLIGIBLE = 1e-16
 _cache: WeakKeyDictionary[JumpTables, dict[tuple[int, int], DeletionTables]] = WeakKeyDictionary()
+_slot_cache: WeakKeyDictionary[JumpTables, dict[tuple[int, torch.dtype], _SlotTables]]
+_slot_cache = WeakKeyDictionary()
 
 
 class DeletionTables(NamedTuple):
@@ -75,6 +79,75 @@ def cached_deletion_tables(
         every = torch.arange(times, device=t.device).clamp_min(1)
         kept[full] = deletion_tables(tables, every, max_deleted, full[1])
     return DeletionTables(*(table[t, :, : max_observed + 1] for table in kept[full]))
+
+
+class SlotLaws(NamedTuple):
+    """Laws of the number of DELs in slots whose deletions are known."""
+
+    plain: Float[Tensor, "batch deleted observed"]
+    """M[n, n_obs] of each sequence, for as many n_obs as its slots need."""
+    slots: Float[Tensor, "batch slots observed"]
+    """q(n_obs) in each slot, 0 where that is negligible."""
+
+
+def slot_laws(
+    tables: JumpTables,
+    t: Int[Tensor, " batch"],
+    deleted: Int[Tensor, "batch slots"],
+    pair: Float[Tensor, "batch slots"],
+    max_deleted: int,
+    dtype: torch.dtype,
+) -> SlotLaws:
+    """(1 − pair) M[deleted] + pair M′[deleted], and M, in no more columns than these need."""
+    every, first = _slot_tables(tables, t, max_deleted, dtype)
+    rows = first[:, None] * (max_deleted + 1) + deleted
+    columns = int(every.needed[rows].max()) if rows.numel() else 1
+    plain, paired = (
+        table.flatten(0, 1)[:, :columns].index_select(0, rows.flatten())
+        for table in (every.plain, every.paired)
+    )
+    law = torch.lerp(plain, paired, pair.to(dtype).flatten()[:, None])
+    law = law.masked_fill_(law < _NEGLIGIBLE, 0.0).reshape(*rows.shape, columns)
+    return SlotLaws(every.plain[:, :, :columns][first], law)
+
+
+class _SlotTables(NamedTuple):
+    """`DeletionTables` in a precision."""
+
+    plain: Float[Tensor, "times deleted observed"]
+    paired: Float[Tensor, "times deleted observed"]
+    needed: Int[Tensor, " times*deleted"]
+    """How many columns hold all that is not negligible of a row of both tables."""
+
+    @classmethod
+    def of(
+        cls, tables: JumpTables, t: Int[Tensor, " times"], most: tuple[int, int], dtype: torch.dtype
+    ) -> _SlotTables:
+        exact = deletion_tables(tables, t, *most)
+        occurs = torch.maximum(exact.plain, exact.paired).flatten(0, 1) >= _NEGLIGIBLE
+        columns = torch.arange(1, most[1] + 2, device=t.device)
+        needed = torch.where(occurs, columns, 1).amax(dim=1)
+        return cls(exact.plain.to(dtype), exact.paired.to(dtype), needed)
+
+
+def _slot_tables(
+    tables: JumpTables, t: Int[Tensor, " batch"], max_deleted: int, dtype: torch.dtype
+) -> tuple[_SlotTables, Int[Tensor, " batch"]]:
+    """Tables that serve all slots, and where in them each sequence finds its own.
+
+    They are kept for all times, as in `cached_deletion_tables`, or made for the given ones.
+    """
+    kept, key = _slot_cache.setdefault(tables, {}), (max_deleted, dtype)
+    if key in kept:
+        return kept[key], t
+    every = torch.arange(len(tables.stop), device=t.device).clamp_min(1)
+    most = max_deleted, observed_limit(tables, every, max_deleted)
+    if len(every) * (most[0] + 1) * (most[1] + 1) <= _CACHE_NUMBERS:
+        kept[key] = _SlotTables.of(tables, every, most, dtype)
+        return kept[key], t
+    known, rows = torch.unique(t, return_inverse=True)
+    most = max_deleted, observed_limit(tables, known, max_deleted)
+    return _SlotTables.of(tables, known, most, dtype), rows
 
 
 def observed_limit(tables: JumpTables, t: Int[Tensor, " batch"], max_deleted: int) -> int:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from indel.process.counts import logp_negative_binomial, prob_binomial
 from indel.process.schedules import Schedule
+from indel.process.tables import JumpTables
+
+# Laws of this many lengths are kept for each schedule: an entry takes a few kilobytes.
+_MOST_KEPT = 1024
+_kept: WeakKeyDictionary[JumpTables, dict[int, Tensor]] = WeakKeyDictionary()
 
 
 def length_law(
@@ -29,6 +36,29 @@ def length_law(
     logp = logp_negative_binomial(extra.clamp_min(0), emitted[:, None] + 1, more)
     law = survive @ logp.exp().masked_fill(extra < 0, 0.0)
     return law[unique_rows]
+
+
+def last_length_laws(
+    schedule: Schedule, lengths: Int[Tensor, " batch"]
+) -> tuple[Float[Tensor, "known counts"], Int[Tensor, " batch"]]:
+    """`length_law` of x_T for each length that occurs, and which of them each sequence has.
+
+    What was worked out once is kept as long as the schedule is: training asks for the same.
+    """
+    known, rows = torch.unique(lengths, return_inverse=True)
+    kept = _kept.setdefault(schedule.tables(lengths.device).jump, {})
+    each = known.tolist()
+    missing = [n for n in each if n not in kept]
+    if missing:
+        if len(kept) + len(missing) > _MOST_KEPT:
+            kept.clear()
+            missing = each
+        new = torch.tensor(missing, device=lengths.device)
+        kept.update(zip(missing, length_law(schedule, new, schedule.num_steps), strict=True))
+    laws = [kept[n] for n in each]
+    if not laws:
+        return length_law(schedule, known, schedule.num_steps), rows
+    return torch.nn.utils.rnn.pad_sequence(laws, batch_first=True), rows
 
 
 def _longest(length: int, more: float) -> int:

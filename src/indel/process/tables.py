@@ -16,6 +16,7 @@ from indel.process.stacks import (
     Basis,
     Kernels,
     Measures,
+    MixtureKernels,
     stack_measures,
     stack_transitions,
 )
@@ -72,6 +73,20 @@ class JumpTables:
         regular = regular + self.background.prob(t, inside)
         zero = torch.zeros_like(self.keep[t])
         return self._by_kind(z, regular, zero, self.replace_del[t]).masked_fill(x < 0, 0.0)
+
+    def spike_and_background(
+        self, t: Int[Tensor, "..."], z: Int[Tensor, "..."]
+    ) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]] | None:
+        """Q̄_t[x, z] = spike·[x = z] + background, 0 at padding; None for dense transitions."""
+        if not isinstance(self.kept, MixtureKernels):
+            return None
+        inside = z.clamp(0, self.vocab_size - 1)
+        regular = self.keep[t] * self.kept.drawn.prob(t, inside)
+        regular = regular + self.background.prob(t, inside)
+        zero = torch.zeros_like(self.keep[t])
+        background = self._by_kind(z, regular, zero, self.replace_del[t])
+        spike = (self.keep * self.kept.keep)[t]
+        return self._by_kind(z, spike.expand(z.shape), zero, zero), background
 
     def _by_kind(self, z: Tensor, regular: Tensor, ins: Tensor, del_: Tensor) -> Tensor:
         prob = torch.where(
