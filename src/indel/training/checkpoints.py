@@ -20,6 +20,7 @@ from indel.files import mode_of_the_umask, read_json, sha256
 from indel.model import DenoiserConfig
 from indel.model.folders import CONFIG_FILES, read_config, write_checksums, write_config
 from indel.model.folders import WEIGHTS as MODEL_WEIGHTS
+from indel.training.config import TrainingConfig
 from indel.training.errors import CheckpointError
 
 CHECKPOINTS = "checkpoints"
@@ -182,10 +183,10 @@ def step_of(checkpoint: Path) -> int:
     return int(checkpoint.name.removeprefix(_PREFIX))
 
 
-def steps_of_run(checkpoint: Path) -> int:
-    """The number of steps that the run was to have when the checkpoint was written."""
+def config_of(checkpoint: Path) -> TrainingConfig:
+    """The config of the run when the checkpoint was written."""
     config = json.loads((checkpoint / _CONFIG).read_text(encoding="utf-8"))
-    return int(config["training"]["steps"])
+    return TrainingConfig.from_dict(config)
 
 
 def run_of(path: Path) -> Path:

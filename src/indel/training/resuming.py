@@ -42,13 +42,7 @@ def check_resumable(
     folder: Path,
 ) -> None:
     """Refuse a config under which the run would not be the same, naming what differs."""
-    before = flat_settings(TrainingConfig.from_dict(snapshot.config))
-    for name, now in flat_settings(config).items():
-        if name not in HARMLESS and before[name] != now:
-            raise CheckpointError(
-                f"the run in {folder} has {name} = {before[name]!r}, but now it is {now!r}; "
-                "resume with the former value or start a new run in another folder"
-            )
+    _refuse_other_settings(TrainingConfig.from_dict(snapshot.config), config, folder)
     # The config may name the same data while the data itself is other than it was.
     for what, same in (
         ("vocabulary", snapshot.denoiser.vocabulary == denoiser.vocabulary),
@@ -75,7 +69,9 @@ def checkpoint_to_resume(folder: Path, config: TrainingConfig) -> Path | None:
     found = checkpoints.latest(folder)
     if found is None or config.optimiser.schedule != "flat":
         return found
-    before, now = checkpoints.steps_of_run(found), config.training.steps
+    made_with = checkpoints.config_of(found)
+    _refuse_other_settings(made_with, config, folder)
+    before, now = made_with.training.steps, config.training.steps
     flat = min(flat_steps(steps, config.optimiser.cool_down) for steps in (before, now))
     if before == now or checkpoints.step_of(found) <= flat:
         return found
@@ -87,6 +83,16 @@ def checkpoint_to_resume(folder: Path, config: TrainingConfig) -> Path | None:
             f"the two, and there is none: resume with training.steps = {before}"
         )
     return level
+
+
+def _refuse_other_settings(before: TrainingConfig, now: TrainingConfig, folder: Path) -> None:
+    former = flat_settings(before)
+    for name, value in flat_settings(now).items():
+        if name not in HARMLESS and former[name] != value:
+            raise CheckpointError(
+                f"the run in {folder} has {name} = {former[name]!r}, but now it is {value!r}; "
+                "resume with the former value or start a new run in another folder"
+            )
 
 
 def load_run_config(folder: str | Path) -> TrainingConfig:
