@@ -198,7 +198,8 @@ def test_a_manifest_that_does_not_list_the_files_is_damage(
 
 def test_a_disk_that_fills_between_checkpoints_is_named(tmp_path: Path) -> None:
     # The configs fit, but not many records.
-    program = start_program(tmp_path / "run", file_limit=4000, training__save_every=100_000)
+    never = {"training__save_every": 100_000, "validation__every": 100_000}
+    program = start_program(tmp_path / "run", file_limit=6000, training__steps=200, **never)
     _, errors = program.communicate()
     assert program.returncode == 2, errors
     (message,) = (line for line in errors.splitlines() if "cannot write" in line)
