@@ -34,6 +34,7 @@ def deletion_terms(
     counts = torch.arange(logits.shape[-1], device=t.device)
     each = weights.log_delete[t].to(logits.dtype)[:, None]
     allowed = torch.where(counts > 0, counts * each, 0.0)
+    total: Tensor
     total, lost = _DeletionSum.apply(  # type: ignore[no-untyped-call]
         logits, allowed[:, None, :], laws.plain, laws.slots
     )

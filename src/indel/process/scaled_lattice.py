@@ -127,9 +127,9 @@ def scaled_total(
             at = source_lengths[rows], rows
             total[rows] = b[at].log() + scale[at]
         if k % RENEWAL == RENEWAL - 1:
-            for each, at in ((a, doubtful), (b, doubtful), (waiting, doubtful[1:])):
+            for each, doubt in ((a, doubtful), (b, doubtful), (waiting, doubtful[1:])):
                 # Written so that what is no number is doubtful too.
-                at |= (each >= smallest) != (each != 0)
+                doubt |= (each >= smallest) != (each != 0)
             largest = torch.maximum(a, b)
             largest[1:].copy_(torch.maximum(largest[1:], waiting))
             new = _limited(scale + largest.log())
