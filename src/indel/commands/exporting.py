@@ -57,7 +57,7 @@ def export(
         model_card,
         public_config,
     )
-    from indel.repairing.known_words import KnownWords
+    from indel.text_repair.known_words import KnownWords
     from indel.training import load_run_config, read_metrics
 
     # The card calls it the bound on held-out data.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from indel.data import BatchStream
-    from indel.repairing.repairer import Repairer
+    from indel.text_repair.repairer import Repairer
     from indel.training import TrainingConfig
 
 
@@ -16,8 +16,8 @@ def open_repairer(model: str, device: str, *, with_words: bool, **settings: Any)
     wanted.
     """
     from indel.loading import load, model_folder
-    from indel.repairing.known_words import KnownWords
-    from indel.repairing.repairer import Repairer
+    from indel.text_repair.known_words import KnownWords
+    from indel.text_repair.repairer import Repairer
 
     words = KnownWords.read(model_folder(model)) if with_words else None
     return Repairer(load(model, device=device), words=words, **settings)

@@ -19,13 +19,13 @@ from indel.commands.opening import open_repairer
 from indel.commands.repair_views import progress_bar
 from indel.commands.repairing import Words
 from indel.files import write_output
-from indel.repairing import defaults
-from indel.repairing.halves import Half
+from indel.text_repair import defaults
+from indel.text_repair.pairs import Half, Pair, read_pairs
 
 if TYPE_CHECKING:
-    from indel.repairing.benchmark import Pair, Result
-    from indel.repairing.letter_repairs import Progress
-    from indel.repairing.repairer import Repairer
+    from indel.text_repair.evaluation import Result
+    from indel.text_repair.lines import Progress
+    from indel.text_repair.repairer import Repairer
 
 AS_TYPED = "as typed"
 
@@ -73,7 +73,7 @@ def evaluate_repair(
     ] = None,
 ) -> None:
     """Measure repair on pairs of a noisy and a clean sentence, beside spell checkers."""
-    from indel.repairing.benchmark import as_typed, measure, read_pairs
+    from indel.text_repair.evaluation import as_typed, measure
 
     chosen = read_pairs(pairs, half=half, min_length=min_length, max_length=max_length, limit=limit)
     results = {AS_TYPED: as_typed(chosen)}
@@ -109,8 +109,8 @@ def _repaired(repairer: Repairer, texts: Sequence[str], *, progress: Progress) -
 
 def _checked(pairs: list[Pair]) -> dict[str, Result]:
     """The results of the spell checkers that are here; of the others it is said why not."""
-    from indel.repairing.benchmark import measure
-    from indel.repairing.spell_checkers import CHECKERS, Unavailable
+    from indel.text_repair.evaluation import measure
+    from indel.text_repair.spell_checkers import CHECKERS, Unavailable
 
     results = {}
     for name, open_checker in CHECKERS.items():
@@ -122,7 +122,7 @@ def _checked(pairs: list[Pair]) -> dict[str, Result]:
 
 
 def _row(result: Result, reference: Result, seed: int) -> dict[str, Any]:
-    from indel.repairing.benchmark import difference
+    from indel.text_repair.evaluation import difference
 
     return {
         "wrong characters": int(result.wrong.sum()),

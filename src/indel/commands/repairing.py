@@ -16,11 +16,11 @@ from indel.commands.models import BatchSize, Device, Seed
 from indel.commands.opening import open_repairer
 from indel.commands.repair_views import Answer
 from indel.files import write_output
-from indel.repairing import defaults
+from indel.text_repair import defaults
 
 if TYPE_CHECKING:
     from indel.model import Denoiser
-    from indel.repairing.results import Repair
+    from indel.text_repair.results import Repair
 
 STANDARD_INPUT = "-"
 COMPARED = ("text8", "in-place")
@@ -144,7 +144,7 @@ def _needs_signs(console: Console) -> bool:
 
 def _single_draws(denoiser: Denoiser, source: str, **settings: Any) -> list[str]:
     from indel.normalisation import normalise_text8
-    from indel.repairing.paper_way import paper_draws
+    from indel.text_repair.paper_way import paper_draws
 
     return paper_draws(denoiser, normalise_text8(source, strip_accents=True), **settings)
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indel.repairing.mending import MOST_ALTERNATIVES, mend
-from indel.repairing.results import Choice, Correction, Repair
-from repairing.hostile_texts import anything, tricky
-from repairing.menders import RandomMender, ScriptedMender
+from indel.text_repair.corrections import MOST_ALTERNATIVES, mend
+from indel.text_repair.results import Choice, Correction, Repair
+from text_repair.hostile_texts import anything, tricky
+from text_repair.menders import RandomMender, ScriptedMender
 
 sentences = st.lists(
     st.sampled_from(["Teh", "cat's", "2nd", "naïve", "\n", "a@b.de", "WORD,", "so", "…", "你"]),

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from indel.repairing.combining import LetterCorrection
-from indel.repairing.letter_repairs import LetterRepair
-from indel.repairing.results import Choice
+from indel.text_repair.lines import LetterRepair
+from indel.text_repair.results import Choice
+from indel.text_repair.votes import LetterCorrection
 
 
 def counted(start: int, end: int, votes: Sequence[str]) -> LetterCorrection:

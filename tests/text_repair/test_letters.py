@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indel import normalise_text8
-from indel.repairing.letters import LONGEST_WORD, Hold, Stretch, stretches
-from repairing.hostile_texts import anything, tricky
+from indel.text_repair.letters import LONGEST_WORD, Hold, Stretch, stretches
+from text_repair.hostile_texts import anything, tricky
 
 
 def only(text: str) -> Stretch:

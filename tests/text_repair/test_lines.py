@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from indel import CharacterVocabulary
 from indel.model import Denoiser
 from indel.process import Schedule
-from indel.repairing.letter_repairs import Mender
-from indel.repairing.windows import cut_windows
+from indel.text_repair.lines import Mender
+from indel.text_repair.windows import cut_windows
 
 
 @pytest.fixture(scope="module")

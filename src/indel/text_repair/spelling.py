@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from indel.batch import Batch
 from indel.process import Schedule, log_prob
-from indel.repairing.combining import LetterCorrection
-from indel.repairing.known_words import KnownWords
-from indel.repairing.results import Choice
+from indel.text_repair.known_words import KnownWords
+from indel.text_repair.results import Choice
+from indel.text_repair.votes import LetterCorrection
 from indel.tokens import Vocabulary
 
 _LEAST = 1e-3  # choices less likely than this are not worth a line

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from indel import Batch, CharacterVocabulary
 from indel.process import Schedule, log_prob
-from indel.repairing.combining import LetterCorrection
-from indel.repairing.known_words import KnownWords
-from indel.repairing.results import Choice
-from indel.repairing.scoring import edit_distance
-from indel.repairing.spelling import Spelling
+from indel.text_repair.known_words import KnownWords
+from indel.text_repair.results import Choice
+from indel.text_repair.scoring import edit_distance
+from indel.text_repair.spelling import Spelling
+from indel.text_repair.votes import LetterCorrection
 
 LETTERS = CharacterVocabulary.text8()
 WORDS = KnownWords({"the": 900, "he": 300, "then": 80, "cat": 40, "a": 200, "lot": 30, "chat": 20})

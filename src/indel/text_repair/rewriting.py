@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from string import ascii_lowercase
 from typing import NamedTuple
 
-from indel.repairing.letters import Hold, Stretch
+from indel.text_repair.letters import Hold, Stretch
 
 LARGEST_TABLE = 250_000
 """Two texts of 500 letters each. What is rewritten at more length is no correction."""
@@ -36,7 +36,7 @@ def rewrite(text: str, stretch: Stretch, start: int, end: int, written: str) -> 
     Word by word, that is between the spaces that stay: where a change would touch what is held,
     such as an apostrophe or a number, the word is left as it stood. Case follows `recase`.
 
-    >>> from indel.repairing.letters import stretches
+    >>> from indel.text_repair.letters import stretches
     >>> (stretch,) = stretches("Teh caffé, isn't it 4 u?")
     >>> rewrite("Teh caffé, isn't it 4 u?", stretch, 0, 21, "the cafe isnt it for")
     "The café, isn't it 4"

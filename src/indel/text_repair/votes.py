@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from indel.process.edits import INSERTED
-from indel.repairing.results import Choice
+from indel.text_repair.results import Choice
 
 SPACE = " "
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indel.repairing.benchmark import Pair, Result, as_typed, difference, measure, read_pairs
-from indel.repairing.halves import Half
-from indel.repairing.scoring import edit_distance, kept_words
+from indel.text_repair.evaluation import Result, as_typed, difference, measure
+from indel.text_repair.pairs import Half, Pair, read_pairs
+from indel.text_repair.scoring import edit_distance, kept_words
 
 texts = st.text("abc", max_size=90)
 

@@ -6,60 +6,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indel.repairing.halves import Half
-from indel.repairing.scoring import edit_distance, kept_words
+from indel.text_repair.pairs import Pair
+from indel.text_repair.scoring import edit_distance, kept_words
 
 RESAMPLES = 10_000
 _AT_ONCE = 250  # resamples; the memory of one draw of indices is this times the sentences
-
-
-class Pair(NamedTuple):
-    """A sentence as it was typed, and as it should be."""
-
-    noisy: str
-    clean: str
-
-
-def read_pairs(
-    path: Path,
-    *,
-    half: Half | None = None,
-    min_length: int = 0,
-    max_length: int | None = None,
-    limit: int | None = None,
-) -> list[Pair]:
-    """The pairs of a file, a line each: noisy, a tab, clean.
-
-    Of the half that is asked for, those whose clean side has a length within the bounds; of these
-    the first `limit`.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} should be a text in UTF-8: {error}") from None
-    pairs = []
-    for number, line in enumerate(lines):
-        fields = line.rstrip("\r").split("\t")
-        if fields == [""]:
-            continue
-        if len(fields) != 2:
-            raise ValueError(
-                f"{path}, line {number + 1}: expected a noisy sentence, a tab and a clean one, "
-                f"got {len(fields)} fields in {line[:60]!r}"
-            )
-        if half is None or number % 2 == list(Half).index(half):
-            pairs.append(Pair(*fields))
-    longest = float("inf") if max_length is None else max_length
-    chosen = [pair for pair in pairs if min_length <= len(pair.clean) <= longest][:limit]
-    if not any(pair.clean for pair in chosen):
-        raise ValueError(f"{path}: none of the {len(pairs)} pairs is within the lengths asked for")
-    return chosen
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import indel
 from indel import IntegerVocabulary
 from indel.model import Denoiser
 from indel.process import Schedule
-from indel.repairing.repairer import Repairer, repair
-from repairing.small_models import small_denoiser
+from indel.text_repair.repairer import Repairer, repair
+from text_repair.small_models import small_denoiser
 
 TEXT = "Thsi sentsnetne,\n\twasstype “vssry” at 10:30 — by b@c.de… 😀\r\n\r\nТак! The\0 end\udc80"
 

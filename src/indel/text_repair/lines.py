@@ -12,11 +12,11 @@ from indel.batch import Batch
 from indel.data.streams import example_seeds
 from indel.model import Denoiser
 from indel.randomness import RowSeeds
-from indel.repairing import defaults
-from indel.repairing.combining import AlignedDraw, LetterCorrection, kept_spaces, vote
-from indel.repairing.draws import draw_origins
-from indel.repairing.spelling import Spelling
-from indel.repairing.windows import Window, cut_windows
+from indel.text_repair import defaults
+from indel.text_repair.draws import draw_origins
+from indel.text_repair.spelling import Spelling
+from indel.text_repair.votes import AlignedDraw, LetterCorrection, kept_spaces, vote
+from indel.text_repair.windows import Window, cut_windows
 
 Progress = Callable[[int, int], None]
 """Is given how many windows are done, and of how many; what it raises ends the work."""

@@ -11,18 +11,18 @@ from itertools import accumulate, islice
 from operator import mul
 from typing import Protocol, runtime_checkable
 
-from indel.repairing.combining import LetterCorrection
-from indel.repairing.letter_repairs import LetterRepair, Progress
-from indel.repairing.letters import Stretch, stretches
-from indel.repairing.results import Choice, Correction, Repair
-from indel.repairing.rewriting import rewrite
+from indel.text_repair.letters import Stretch, stretches
+from indel.text_repair.lines import LetterRepair, Progress
+from indel.text_repair.results import Choice, Correction, Repair
+from indel.text_repair.rewriting import rewrite
+from indel.text_repair.votes import LetterCorrection
 
 MOST_ALTERNATIVES = 5
 
 
 @runtime_checkable
 class LetterMender(Protocol):
-    """What mends lines of letters: `indel.repairing.letter_repairs.Mender`."""
+    """What mends lines of letters: `indel.text_repair.lines.Mender`."""
 
     @property
     def draws(self) -> int:

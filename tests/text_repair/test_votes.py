@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indel.repairing.combining import AlignedDraw, kept_spaces, vote
-from indel.repairing.results import Choice
+from indel.text_repair.results import Choice
+from indel.text_repair.votes import AlignedDraw, kept_spaces, vote
 
 
 def changed(letters: str, edits: dict[int, str]) -> AlignedDraw:

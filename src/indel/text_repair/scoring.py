@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from indel.repairing.rewriting import align
+from indel.text_repair.rewriting import align
 
 
 def edit_distance(first: str, second: str) -> int:

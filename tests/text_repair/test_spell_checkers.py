@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from indel.repairing import spell_checkers
-from indel.repairing.spell_checkers import CHECKERS, Unavailable
+from indel.text_repair import spell_checkers
+from indel.text_repair.spell_checkers import CHECKERS, Unavailable
 
 LINES = ["he did not recieve teh letter", "", "all of this is right"]
 
