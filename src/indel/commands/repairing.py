@@ -55,9 +55,10 @@ def repair(
     draws: Annotated[
         int | None,
         typer.Option(
-            min=1,
+            min=0,
             max=10_000,
-            help=f"How often x_0 is drawn (default: {defaults.DRAWS}; with --paper 5).",
+            help="How often x_0 is drawn (default: not at all where words are known, else "
+            f"{defaults.DRAWS}; with --paper 5).",
         ),
     ] = None,
     agreement: Annotated[

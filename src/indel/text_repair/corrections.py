@@ -11,9 +11,10 @@ from itertools import accumulate, islice
 from operator import mul
 from typing import Protocol, runtime_checkable
 
+from indel.text_repair.caution import keep_odds
 from indel.text_repair.letters import Stretch, stretches
 from indel.text_repair.lines import LetterRepair, Progress
-from indel.text_repair.results import Choice, Correction, Repair
+from indel.text_repair.results import LEAST, Choice, Correction, Repair
 from indel.text_repair.rewriting import rewrite
 from indel.text_repair.votes import LetterCorrection
 
@@ -81,7 +82,7 @@ class _Place:
         for choice in found.choices:
             shares.setdefault(written[choice.text], 0.0)
             shares[written[choice.text]] += choice.probability
-        ranked = sorted(shares.items(), key=lambda item: -item[1])
+        ranked = sorted(_cautious(shares, text, start, end).items(), key=lambda item: -item[1])
         correction = Correction(start, end, before, tuple(Choice(*item) for item in ranked))
         made = correction.after != before and correction.probability >= agreement
         return cls(correction, tuple(written[vote] for vote in found.votes), made)
@@ -101,6 +102,20 @@ class _Place:
         """How likely the answer is."""
         written = {choice.text: choice.probability for choice in self.correction.choices}
         return written.get(self.answer, 0.0)
+
+
+def _cautious(shares: dict[str, float], text: str, start: int, end: int) -> dict[str, float]:
+    """The probabilities once the looks of the word are known: Bayes' rule with its odds."""
+    odds, before = keep_odds(text, start, end), text[start:end]
+    if odds == 1 or shares.keys() <= {before}:
+        return shares
+    # What is not listed may still be as likely as the least that would be.
+    kept = odds * max(shares.get(before, 0.0), LEAST)
+    total = kept + sum(share for written, share in shares.items() if written != before)
+    return {
+        written: (kept if written == before else shares[written]) / total
+        for written in {before: None, **shares}
+    }
 
 
 def _assembled(text: str, places: Sequence[_Place], draws: int) -> Repair:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from indel.text_repair.pairs import Pair
+from indel.text_repair.pairs import Pair, intended
+from indel.text_repair.results import Repair
 from indel.text_repair.scoring import edit_distance, kept_words
 
 RESAMPLES = 10_000
@@ -60,7 +61,7 @@ class Result:
 
     @property
     def speed(self) -> float:
-        """Noisy characters a second; infinite where there was nothing to do."""
+        """Noisy characters per second of processor time; infinite where there was nothing to do."""
         total = sum(len(pair.noisy) for pair in self.pairs)
         return total / self.seconds if self.seconds else float("inf")
 
@@ -73,11 +74,53 @@ class Difference(NamedTuple):
     high: float
 
 
+class Bin(NamedTuple):
+    """The places whose likeliest correction has a probability between two bounds."""
+
+    low: float
+    high: float
+    places: int
+    mean: float
+    """The mean of their probabilities."""
+    right: float
+    """The share of them at which the correction is right."""
+
+
+def reliability(pairs: Sequence[Pair], repairs: Sequence[Repair], *, bins: int = 10) -> list[Bin]:
+    """How often corrections are right, by their probability; equal where these mean what they say.
+
+    All places whose likeliest choice changes something count, whether it was made or not.
+    """
+    found: list[tuple[float, bool]] = []
+    for pair, repair in zip(pairs, repairs, strict=True):
+        meant = intended(pair.noisy, pair.clean)
+        for each in (*repair.corrections, *repair.doubts):
+            if each.after != each.before:
+                found.append((each.probability, meant(each.start, each.end) == each.after))
+    table = []
+    for number in range(bins):
+        low, high = number / bins, (number + 1) / bins
+        # Certainty belongs to the last one.
+        inside = [each for each in found if number == min(int(each[0] * bins), bins - 1)]
+        if inside:
+            probabilities, right = zip(*inside, strict=True)
+            table.append(
+                Bin(low, high, len(inside), float(np.mean(probabilities)), float(np.mean(right)))
+            )
+    return table
+
+
 def measure(pairs: Sequence[Pair], correct: Callable[[Sequence[str]], list[str]]) -> Result:
-    """Correct all noisy sentences at once, and take the time."""
-    start = time.perf_counter()
+    """Correct all noisy sentences at once, and take the time that processors spend on it."""
+    start = _processor_seconds()
     outputs = correct([pair.noisy for pair in pairs])
-    return Result(pairs, outputs, time.perf_counter() - start)
+    return Result(pairs, outputs, _processor_seconds() - start)
+
+
+def _processor_seconds() -> float:
+    """Of this process and of those that it has started and waited for, on all cores together."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def as_typed(pairs: Sequence[Pair]) -> Result:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -13,8 +13,9 @@ from indel.data.streams import example_seeds
 from indel.model import Denoiser
 from indel.randomness import RowSeeds
 from indel.text_repair import defaults
+from indel.text_repair.context import ContextScore
 from indel.text_repair.draws import draw_origins
-from indel.text_repair.spelling import Spelling
+from indel.text_repair.spelling import Place, Spelling
 from indel.text_repair.votes import AlignedDraw, LetterCorrection, kept_spaces, vote
 from indel.text_repair.windows import Window, cut_windows
 
@@ -24,7 +25,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class LetterRepair:
-    """A line of letters and every place that some draw writes otherwise."""
+    """A line of letters and every place that may be written otherwise."""
 
     letters: str
     corrections: tuple[LetterCorrection, ...]
@@ -43,7 +44,11 @@ class _Votes:
 
 @dataclass(frozen=True)
 class Mender:
-    """Draws p_θ(x_0 | x_t = the text) several times and counts how each word is written."""
+    """Finds the places of a line that may be wrong, and how likely each correction is.
+
+    Each line is drawn from p_θ(x_0 | x_t = the line) several times, or not at all: then known words
+    alone say what to look at. `spelling` weighs all there is to know of each place.
+    """
 
     denoiser: Denoiser
     strength: int = defaults.STRENGTH
@@ -55,16 +60,18 @@ class Mender:
     """Letters in a window: those of the sequences that the model was trained on."""
     overlap: int = 48
     spelling: Spelling | None = None
-    """Counts words as well; None: the draws alone decide."""
+    """Weighs what is known of each place; None: the draws alone decide."""
 
     def __post_init__(self) -> None:
         last = self.denoiser.schedule.num_steps
         # Of x_T, which has nothing but DEL, no text can come.
         if not 1 <= self.strength < last:
             raise ValueError(f"strength must lie in 1…{last - 1}, got {self.strength}")
-        for name in ("draws", "batch_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name, least in (("draws", 0), ("batch_size", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        if not self.draws and (self.spelling is None or self.spelling.words is None):
+            raise ValueError("draws must be at least 1 where no words are known, got 0")
         longest = self.denoiser.config.max_length
         if not 0 <= self.overlap < self.width <= longest:
             raise ValueError(
@@ -75,9 +82,47 @@ class Mender:
     def __call__(
         self, lines: Sequence[str], *, progress: Progress | None = None
     ) -> list[LetterRepair]:
-        """What the draws make of each line, whatever its length; the lines do not matter to each
-        other.
-        """
+        """What is made of each line, whatever its length; the lines do not matter to each other."""
+        if self.spelling is None:
+            return self._drawn(lines, progress)
+        places = self.places(lines, progress=progress)
+        flat = [place for found in places for place in found]
+        scorer = ContextScore(self.denoiser, self.spelling.weights, batch_size=self.batch_size)
+        weighed = iter(scorer(flat, progress=progress))
+        weights = self.spelling.weights
+        return [
+            LetterRepair(line, tuple(next(weighed).corrected(weights) for _ in found))
+            for line, found in zip(lines, places, strict=True)
+        ]
+
+    def places(
+        self, lines: Sequence[str], *, progress: Progress | None = None
+    ) -> list[list[Place]]:
+        """All that is looked at in each line, with the evidence of words, typing and draws."""
+        assert self.spelling is not None
+        spelling = self.spelling
+        if self.draws:
+            found = [repair.corrections for repair in self._drawn(lines, progress)]
+        else:
+            found = [tuple(self._asked(line, spelling)) for line in lines]
+        return [
+            spelling.with_neighbors([spelling.place(line, each) for each in corrections])
+            for line, corrections in zip(lines, found, strict=True)
+        ]
+
+    @staticmethod
+    def _asked(line: str, spelling: Spelling) -> Iterator[LetterCorrection]:
+        """What known words alone ask about: no network, and no windows."""
+        loose = spelling.loose_spaces(line)
+        start = 0
+        spaces = (at for at, letter in enumerate(line) if letter == " " and at not in loose)
+        for end in [*spaces, len(line)]:
+            if spelling.asks(line, start, end):
+                yield LetterCorrection(start, end, (), ())
+            start = end + 1
+
+    def _drawn(self, lines: Sequence[str], progress: Progress | None) -> list[LetterRepair]:
+        """The places that some draw changes, and those that known words ask about."""
         windows = [cut_windows(line, self.width, self.overlap) if line else [] for line in lines]
         votes = iter(self._votes([window for cut in windows for window in cut], progress))
         return [
@@ -122,13 +167,16 @@ class Mender:
         return found
 
     def _count(self, window: Window, draws: Sequence[AlignedDraw]) -> _Votes:
-        """The votes on one window, weighed by what is known of spelling."""
+        """The votes on one window."""
         start, spelling = window.start, self.spelling
         letters = window.text[window.offset :][: window.end - start]
         ends = kept_spaces(letters, draws)
-        found = vote(letters, draws, ends, spelling.asks if spelling else lambda _: False)
-        if spelling:
-            found = [spelling(letters[each.start : each.end], each) for each in found]
+        if spelling is None:
+            found = vote(letters, draws, ends)
+        else:
+            loose = spelling.loose_spaces(letters)
+            ends = [end for end in ends if end not in loose]
+            found = vote(letters, draws, ends, lambda low, high: spelling.asks(letters, low, high))
         moved = (replace(each, start=each.start + start, end=each.end + start) for each in found)
         return _Votes(window, tuple(end + start for end in ends), tuple(moved))
 

@@ -16,6 +16,8 @@ from indel.text_repair.lines import Mender, Progress
 from indel.text_repair.corrections import mend
 from indel.text_repair.results import Repair
 from indel.text_repair.spelling import Spelling
+from indel.text_repair.typing_channel import TypingChannel
+from indel.text_repair.weights import RepairWeights
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class Repairer:
     """A denoiser, or what `indel.load` takes."""
     strength: int = defaults.STRENGTH
     """t, the time that a text is taken to be at: how noisy it is believed to be."""
-    draws: int = defaults.DRAWS
+    draws: int | None = None
+    """How often x_0 is drawn; None: not at all where words are known, else `defaults.DRAWS`."""
     agreement: float = defaults.AGREEMENT
     """A correction is made if it is at least so likely; without known words, if that share of the
     draws agree on it."""
@@ -34,6 +37,8 @@ class Repairer:
     batch_size: int = defaults.BATCH_SIZE
     words: KnownWords | None = None
     """Words that help to judge spelling; None: those in the model's folder, if it has any."""
+    weights: RepairWeights | None = None
+    """How much each kind of evidence counts; None: what the folder says, or the defaults."""
 
     def __post_init__(self) -> None:
         if not 0 < self.agreement <= 1:
@@ -43,24 +48,26 @@ class Repairer:
     def mender(self) -> Mender:
         """What mends letters; the model is opened when it is first needed."""
         if isinstance(self.model, Denoiser):
-            denoiser, words = self.model, self.words
+            denoiser, words, weights = self.model, None, RepairWeights()
         else:
-            denoiser, found = _opened(str(self.model))
-            words = self.words or found
+            denoiser, words, weights = _opened(str(self.model))
+        words, weights = self.words or words, self.weights or weights
         characters = getattr(denoiser.vocabulary, "characters", "")
         if not set(characters) >= set(ascii_lowercase + " "):
             raise ValueError(
                 "a model that repairs text must know a–z and the space, this one has "
                 f"{denoiser.vocabulary!r:.80}"
             )
-        return Mender(
-            denoiser,
-            self.strength,
-            self.draws,
-            self.seed,
-            self.batch_size,
-            spelling=Spelling(words, denoiser.vocabulary, denoiser.schedule) if words else None,
-        )
+        channel = TypingChannel(denoiser.vocabulary, denoiser.schedule)
+        spelling = None
+        if words:
+            spelling = Spelling(channel, weights.words, words)
+        elif weights.network is not None:
+            spelling = Spelling(channel, weights.network)
+        draws = self.draws
+        if draws is None:
+            draws = 0 if words else defaults.DRAWS
+        return Mender(denoiser, self.strength, draws, self.seed, self.batch_size, spelling=spelling)
 
     def __call__(self, texts: Sequence[str], *, progress: Progress | None = None) -> list[Repair]:
         """Repair each text; many at once take less time than one after the other.
@@ -78,7 +85,7 @@ def repair(
     *,
     model: Denoiser | str | Path = defaults.MODEL,
     strength: int = defaults.STRENGTH,
-    draws: int = defaults.DRAWS,
+    draws: int | None = None,
     agreement: float = defaults.AGREEMENT,
     seed: int = 0,
 ) -> Repair:
@@ -107,6 +114,6 @@ def repair(
 
 
 @lru_cache(maxsize=4)
-def _opened(model: str) -> tuple[Denoiser, KnownWords | None]:
+def _opened(model: str) -> tuple[Denoiser, KnownWords | None, RepairWeights]:
     folder = model_folder(model)
-    return load(folder), KnownWords.read(folder)
+    return load(folder), KnownWords.read(folder), RepairWeights.read(folder)

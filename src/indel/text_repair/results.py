@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LEAST = 1e-3
+"""Choices less likely than this are not listed."""
+
 
 @dataclass(frozen=True)
 class Choice:

@@ -77,7 +77,7 @@ def vote(
     letters: str,
     draws: Sequence[AlignedDraw],
     ends: Sequence[int],
-    also: Callable[[str], bool] = lambda before: False,
+    also: Callable[[int, int], bool] = lambda start, end: False,
 ) -> list[LetterCorrection]:
     """Count how the draws write each stretch between spaces that most of them keep.
 
@@ -93,7 +93,7 @@ def vote(
     for end in [*ends, len(letters)]:
         before = letters[start:end]
         votes = tuple(draw.written(start, end) or before for draw in draws)
-        if any(written != before for written in votes) or (before and also(before)):
+        if any(written != before for written in votes) or (before and also(start, end)):
             # Equally frequent: the first in the alphabet, so that nothing depends on the order.
             counts = sorted(Counter(votes).items(), key=lambda item: (-item[1], item[0]))
             choices = tuple(Choice(text, count / len(votes)) for text, count in counts)
