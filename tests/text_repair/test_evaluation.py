@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indel.text_repair.evaluation import Result, as_typed, difference, measure
-from indel.text_repair.pairs import Half, Pair, read_pairs
+from indel.text_repair.evaluation import Result, as_typed, difference, measure, reliability
+from indel.text_repair.pairs import Half, Pair, aligned_words, intended, read_pairs
+from indel.text_repair.results import Choice, Correction, Repair
 from indel.text_repair.scoring import edit_distance, kept_words
 
 texts = st.text("abc", max_size=90)
@@ -145,3 +146,37 @@ def test_bad_files(tmp_path: Path, content: bytes, says: str) -> None:
 def test_lengths_that_leave_nothing(file: Path) -> None:
     with pytest.raises(ValueError, match="none of the 10 pairs"):
         read_pairs(file, min_length=50)
+
+
+def test_words_of_two_sentences_are_aligned() -> None:
+    assert aligned_words("i have alot of mony", "i have a lot of money") == [
+        (0, 1, "i"),
+        (2, 6, "have"),
+        (7, 11, "a lot"),
+        (12, 14, "of"),
+        (15, 19, "money"),
+    ]
+    assert aligned_words("so to gether", "we are so together") == [
+        (0, 2, "so"),
+        (3, 12, "together"),
+    ]
+    assert aligned_words("", "a") == []
+    meant = intended("a b c", "a x c")
+    assert meant(2, 3) == "x"
+    assert meant(0, 3) == "a x"
+    assert meant(1, 3) is None
+
+
+def test_reliability_counts_places_by_probability() -> None:
+    def correction(start: int, before: str, after: str, probability: float) -> Correction:
+        choices = (Choice(after, probability), Choice(before, 1 - probability))
+        return Correction(start, start + len(before), before, choices)
+
+    noisy, clean = "teh cta sta tonihgt", "the cat sat tonight"
+    made = (correction(0, "teh", "the", 0.95), correction(4, "cta", "cat", 0.91))
+    doubts = (correction(8, "sta", "stay", 0.55), correction(12, "tonihgt", "tonihgt", 1.0))
+    repair = Repair(noisy, "the cat sta tonihgt", made, doubts, (), ())
+    first, second = reliability([Pair(noisy, clean)], [repair])
+    assert (first.low, first.high, first.places, first.right) == (0.5, 0.6, 1, 0.0)
+    assert (second.low, second.places, second.right) == (0.9, 2, 1.0)
+    assert second.mean == pytest.approx(0.93)

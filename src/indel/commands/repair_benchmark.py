@@ -56,11 +56,11 @@ def evaluate_repair(
         int, typer.Option(min=1, help="The time t that the text is taken to be at.")
     ] = defaults.STRENGTH,
     draws: Annotated[
-        int | None,
+        int,
         typer.Option(
             min=0,
             max=10_000,
-            help=f"Default: none where words are known, else {defaults.DRAWS}.",
+            help=f"0: none where words are known, else {defaults.DRAWS}.",
         ),
     ] = None,
     agreement: Annotated[

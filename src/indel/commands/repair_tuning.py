@@ -29,9 +29,8 @@ def tune_repair(
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many pairs, the first.")] = None,
     words: Words = True,
     draws: Annotated[
-        int | None,
-        typer.Option(min=0, max=10_000, help="Default: as when a text is repaired."),
-    ] = None,
+        int, typer.Option(min=0, max=10_000, help="0: as when a text is repaired.")
+    ] = 0,
     network: Annotated[
         bool, typer.Option(help="Whether the network's scores of each candidate count too.")
     ] = True,

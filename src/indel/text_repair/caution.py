@@ -9,9 +9,9 @@ MIXED = 1000.0
 """iPhone, McDonald, YouTube."""
 NAME = 100.0
 """A capital inside a sentence; an abbreviation in a text that is not all capitals."""
-CAREFUL = 6.0
+CAREFUL = 30.0
 """Any word of a text with capitals and full stops: who types these mistypes less elsewhere too."""
-FIRST = 20.0
+FIRST = 60.0
 """A capital where a sentence begins, in such a text: there names and other words look alike."""
 _LONGEST_ABBREVIATION = 5
 
@@ -29,7 +29,7 @@ def keep_odds(text: str, start: int, end: int) -> float:
     >>> text = "Dear all, my sister Priya has an iPhone and a TV."
     >>> [keep_odds(text, text.index(word), text.index(word) + len(word))
     ...     for word in ("Dear", "sister", "Priya", "iPhone", "TV")]
-    [20.0, 6.0, 100.0, 1000.0, 100.0]
+    [60.0, 30.0, 100.0, 1000.0, 100.0]
     """
     words = _WORD.finditer(text[start:end])
     return max((_word_odds(text, start, word) for word in words), default=1.0)

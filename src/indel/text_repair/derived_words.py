@@ -47,11 +47,12 @@ def _stems(word: str) -> Iterator[str]:
         ]
         if ending != "ing":
             found += [stem[:-1] + "y" for stem in _with(word, ending, lambda s: s.endswith("i"))]
-    found += _with(word, "ly", lambda stem: not stem.endswith(("l", "y", "le")))
+    found += _with(word, "ly", lambda stem: not stem.endswith(("y", "le")))
     found += [stem + "y" for stem in _with(word, "ily", _ends_in_consonant)]
     found += [stem + "l" for stem in _with(word, "ly", lambda stem: stem.endswith("l"))]
+    found += [stem + "y" for stem in _with(word, "iness", _ends_in_consonant)]
     for ending in ("ness", "less", "like", "wise", "ful", "fully", "ship", "ist", "ists", "ism"):
-        found += _with(word, ending, _always)
+        found += _with(word, ending, lambda stem: not _ends_in_soft_y(stem))
     for beginning in ("un", "re", "non", "over", "under", "out", "pre", "mis", "anti", "super"):
         if word.startswith(beginning):
             found.append(word[len(beginning) :])
@@ -68,10 +69,6 @@ def _with(word: str, ending: str, allowed: Callable[[str], bool]) -> list[str]:
 def _is_compound(word: str, known: Known) -> bool:
     cuts = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
     return any(known(word[:cut]) and known(word[cut:]) for cut in cuts)
-
-
-def _always(stem: str) -> bool:
-    return True
 
 
 def _hisses(stem: str) -> bool:

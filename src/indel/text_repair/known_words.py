@@ -216,4 +216,4 @@ def _letter_table(words: tuple[str, ...]) -> NDArray[np.float64]:
         shorter = np.tile(probs, (len(counts) // len(probs), 1))
         seen = (counts + kinds * shorter) / np.maximum(total, 1)
         probs = np.where(total > 0, seen, shorter)
-    return np.log(probs.reshape(-1))
+    return np.asarray(np.log(probs.reshape(-1)))

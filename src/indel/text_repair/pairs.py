@@ -89,9 +89,7 @@ def aligned_words(noisy: str, clean: str) -> list[tuple[int, int, str]]:
                 if to[0] > len(before) or to[1] > len(after) or abs(to[0] - to[1]) > _DRIFT:
                     continue
                 old, new = " ".join(before[i : to[0]]), " ".join(after[j : to[1]])
-                more = 0.0 if old == new else distance(old, new) + 0.01 * (taken != written)
-                if not taken or not written:
-                    more += 1.0
+                more = 0.0 if old == new else distance(old, new) + 0.5 * (taken != written)
                 if to not in best or cost + more < best[to][0]:
                     best[to] = (cost + more, (taken, written))
     i, j = len(before), len(after)

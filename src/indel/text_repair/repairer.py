@@ -28,8 +28,8 @@ class Repairer:
     """A denoiser, or what `indel.load` takes."""
     strength: int = defaults.STRENGTH
     """t, the time that a text is taken to be at: how noisy it is believed to be."""
-    draws: int | None = None
-    """How often x_0 is drawn; None: not at all where words are known, else `defaults.DRAWS`."""
+    draws: int = 0
+    """How often x_0 is drawn; 0: not at all where words are known, else `defaults.DRAWS`."""
     agreement: float = defaults.AGREEMENT
     """A correction is made if it is at least so likely; without known words, if that share of the
     draws agree on it."""
@@ -64,9 +64,7 @@ class Repairer:
             spelling = Spelling(channel, weights.words, words)
         elif weights.network is not None:
             spelling = Spelling(channel, weights.network)
-        draws = self.draws
-        if draws is None:
-            draws = 0 if words else defaults.DRAWS
+        draws = self.draws or (0 if words else defaults.DRAWS)
         return Mender(denoiser, self.strength, draws, self.seed, self.batch_size, spelling=spelling)
 
     def __call__(self, texts: Sequence[str], *, progress: Progress | None = None) -> list[Repair]:
@@ -85,7 +83,7 @@ def repair(
     *,
     model: Denoiser | str | Path = defaults.MODEL,
     strength: int = defaults.STRENGTH,
-    draws: int | None = None,
+    draws: int = 0,
     agreement: float = defaults.AGREEMENT,
     seed: int = 0,
 ) -> Repair:

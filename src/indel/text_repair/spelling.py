@@ -1,4 +1,4 @@
-"""All evidence on how a stretch of words was meant, weighed: counts, typing errors, draws, network."""
+"""All evidence on how words were meant, weighed: counts, typing errors, draws, the network."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,12 +80,12 @@ class Spelling:
     words: KnownWords | None = None
 
     def loose_spaces(self, letters: str) -> set[int]:
-        """The spaces that may have been put in by mistake: what is around them is looked at whole."""
+        """The spaces that may be there by mistake: what is around them is looked at whole."""
         if self.words is None:
             return set()
         candidates, found = self._candidates, set[int]()
         words, end, joined = letters.split(SPACE), -1, False
-        for first, second in zip(words, words[1:], strict=False):
+        for first, second in pairwise(words):
             end += len(first) + 1
             short = len(first) + len(second) < _LONGEST
             joined = not joined and short and candidates.may_be_one(first, second)

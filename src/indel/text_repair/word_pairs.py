@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from indel.files import write_output
@@ -26,7 +27,7 @@ class WordPairs:
         {('to', 'be'): 2}
         """
         words = text.split()
-        counts = Counter(zip(words, words[1:], strict=False))
+        counts = Counter(pairwise(words))
         return cls({pair: count for pair, count in counts.most_common(most) if count >= least})
 
     @classmethod
