@@ -111,7 +111,7 @@ def test_a_model_may_be_a_folder(denoiser: Denoiser, tmp_path: Path) -> None:
         ({"agreement": float("nan")}, "got nan"),
         ({"strength": 0}, "strength must lie in 1…31, got 0"),
         ({"strength": 33}, "got 33"),
-        ({"draws": 0}, "draws must be at least 1, got 0"),
+        ({"draws": -1}, "draws must be at least 0, got -1"),
     ],
 )
 def test_bad_settings(denoiser: Denoiser, settings: dict[str, float], says: str) -> None:
@@ -130,3 +130,62 @@ def test_a_model_of_numbers_cannot_repair_text() -> None:
 def test_a_single_text_is_not_a_sequence_of_texts(denoiser: Denoiser) -> None:
     with pytest.raises(TypeError, match="single text"):
         Repairer(denoiser)("text")
+
+
+@pytest.fixture(scope="module")
+def bundled() -> Repairer:
+    return Repairer()
+
+
+def test_swapped_letters_are_mended(bundled: Repairer) -> None:
+    swapped = {
+        "teh": "the",
+        "agian": "again",
+        "becuase": "because",
+        "freind": "friend",
+        "recieve": "receive",
+        "thier": "their",
+        "hte": "the",
+        "siad": "said",
+        "taht": "that",
+        "woudl": "would",
+        "poeple": "people",
+        "knwo": "know",
+    }
+    repairs = bundled([f"i think that {word} is right" for word in swapped])
+    right = [
+        repair.text == f"i think that {meant} is right"
+        for repair, meant in zip(repairs, swapped.values(), strict=True)
+    ]
+    assert sum(right) >= 10, dict(zip(swapped, right, strict=True))
+
+
+def test_correct_modern_sentences_stay(bundled: Repairer) -> None:
+    path = Path(__file__).parent.parent / "data" / "correct_sentences.txt"
+    sentences = path.read_text(encoding="utf-8").splitlines()
+    assert len(sentences) == 200
+    changed = [each for repair in bundled(sentences) for each in repair.corrections]
+    words = sum(len(sentence.split()) for sentence in sentences)
+    assert len(changed) <= words / 1000, [(each.before, each.after) for each in changed]
+
+
+def test_the_words_of_the_issue(bundled: Repairer) -> None:
+    text = "Priya texted me from her iPhone, so I googled it."
+    assert bundled([text])[0].text == text
+    (mended,) = bundled(["please recieve it in a seperate box"])
+    assert mended.text == "please receive it in a separate box"
+
+
+def test_words_run_together_with_more_errors(bundled: Repairer) -> None:
+    (found,) = bundled(["thisn sentsnetne wasstype vssry babdly"])
+    assert found.text.startswith("this sentence was ")
+    assert found.text.endswith(" badly")
+
+
+def test_no_call_of_the_network_by_default(bundled: Repairer) -> None:
+    calls = []
+    hook = bundled.mender.denoiser.register_forward_hook(lambda *_: calls.append(1))
+    assert bundled(["teh cat"])[0].text == "the cat"
+    hook.remove()
+    assert not calls
+    assert bundled.mender.draws == 0

@@ -62,7 +62,7 @@ def evaluate_repair(
             max=10_000,
             help=f"0: none where words are known, else {defaults.DRAWS}.",
         ),
-    ] = None,
+    ] = 0,
     agreement: Annotated[
         float, typer.Option(help="Make corrections that are at least so likely.")
     ] = defaults.AGREEMENT,

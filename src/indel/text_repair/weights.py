@@ -77,9 +77,9 @@ class RepairWeights:
             votes=0.1,
         )
     )
-    """Found by `indel tune-repair --no-network` on half of a file of pairs (docs/experiments.md) and
-    rounded. But `kept` and `derived` are 1 higher: known words and their forms are seldom wrong
-    outside of learners' sentences."""
+    """Found by `indel tune-repair --no-network` on half of a file of pairs and rounded
+    (docs/experiments.md). But `kept` and `derived` are 1 higher: known words and their forms are
+    seldom wrong outside of learners' sentences."""
     network: Weights | None = None
     """None: the shares of the draws are the probabilities."""
 
