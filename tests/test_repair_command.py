@@ -218,7 +218,7 @@ def test_out_follows_a_link_and_replaces_no_device(model: str, tmp_path: Path) -
         (["repair", "a", "--model", "no-such-model"], "no-such-model"),
         (["repair", "a", "--model", "{model}", "--strength", "32"], "1…31, got 32"),
         (["repair", "a", "--model", "{model}", "--strength", "0"], "0"),
-        (["repair", "a", "--model", "{model}", "--draws", "0"], "0"),
+        (["repair", "a", "--model", "{model}", "--draws", "-1"], "-1"),
         (["repair", "a", "--model", "{model}", "--agreement", "2"], "got 2.0"),
         (["repair", "a", "--model", "{model}", "--agreement", "most"], "most"),
         (["repair", "a", "--model", "{model}", "--seed", "-1"], "-1"),

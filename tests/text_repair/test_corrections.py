@@ -68,16 +68,16 @@ def test_corrections_are_made_where_enough_draws_agree() -> None:
     mender = ScriptedMender(
         {"teh": ["the", "the", "the", "teh"], "cta": ["cat", "cut", "cta", "cart"]}, draws=4
     )
-    (repair,) = mend(["Teh CTA!"], mender, agreement=0.75)
-    assert repair.text == "The CTA!"
-    made = Correction(0, 3, "Teh", (Choice("The", 0.75), Choice("Teh", 0.25)))
+    (repair,) = mend(["TEH CTA!"], mender, agreement=0.75)
+    assert repair.text == "THE CTA!"
+    made = Correction(0, 3, "TEH", (Choice("THE", 0.75), Choice("TEH", 0.25)))
     assert repair.corrections == (made,)
     (doubt,) = repair.doubts
     assert (doubt.start, doubt.end, doubt.before) == (4, 7, "CTA")
     assert {choice.text for choice in doubt.choices} == {"CAT", "CUT", "CTA", "CART"}
-    assert repair.draws == ("The CAT!", "The CUT!", "The CTA!", "Teh CART!")
-    (strict,) = mend(["Teh CTA!"], mender, agreement=0.8)
-    assert strict.text == "Teh CTA!"
+    assert repair.draws == ("THE CAT!", "THE CUT!", "THE CTA!", "TEH CART!")
+    (strict,) = mend(["TEH CTA!"], mender, agreement=0.8)
+    assert strict.text == "TEH CTA!"
     assert len(strict.doubts) == 2
 
 
@@ -112,7 +112,7 @@ def test_alternatives_are_ranked(text: str, seed: int) -> None:
 
 def test_choices_that_differ_only_in_what_is_held_are_one() -> None:
     mender = ScriptedMender({"don t": ["dont", "don t", "dont t", "did t"]}, draws=4)
-    (repair,) = mend(["I don't."], mender, agreement=0.5)
+    (repair,) = mend(["i don't."], mender, agreement=0.5)
     (doubt,) = repair.doubts
     assert doubt.choices == (Choice("don't", 0.5), Choice("dont't", 0.25), Choice("did't", 0.25))
 

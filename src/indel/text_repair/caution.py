@@ -47,7 +47,9 @@ def _word_odds(text: str, start: int, found: re.Match[str]) -> float:
     place = start + found.start()
     before = text[max(0, place - _LOOK_BACK) : place]
     begins = _SENTENCE_START.search(before if place > _LOOK_BACK else "\n" + before)
-    return FIRST if begins else NAME
+    if not begins:
+        return NAME
+    return FIRST if _careful(text) else 1.0
 
 
 @lru_cache(maxsize=8)

@@ -11,9 +11,9 @@ from string import ascii_lowercase
 from indel.loading import load, model_folder
 from indel.model import Denoiser
 from indel.text_repair import defaults
+from indel.text_repair.corrections import mend
 from indel.text_repair.known_words import KnownWords
 from indel.text_repair.lines import Mender, Progress
-from indel.text_repair.corrections import mend
 from indel.text_repair.results import Repair
 from indel.text_repair.spelling import Spelling
 from indel.text_repair.typing_channel import TypingChannel
