@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from indel.commands.models import Device, Seed
-from indel.commands.opening import model_folder, open_repairer
+from indel.commands.opening import open_repairer
 from indel.commands.repair_views import progress_bar
 from indel.commands.repairing import Words
 from indel.text_repair import defaults
@@ -41,6 +41,7 @@ def tune_repair(
     device: Device = "cpu",
 ) -> None:
     """Find how much each kind of evidence should count in repair, from corrected sentences."""
+    from indel.loading import model_folder
     from indel.text_repair.repairer import Repairer
     from indel.text_repair.tuning import AGREEMENTS, examples_of, starting_weights, tune
     from indel.text_repair.weights import RepairWeights

@@ -83,7 +83,7 @@ class KnownWords:
                     f"{path}, line {number}: expected a word and a count, got {line!r}"
                 )
             counts[word] = int(count)
-        return cls(counts, WordPairs.read(folder))
+        return cls(counts, WordPairs.read(Path(folder)))
 
     def write(self, folder: Path) -> None:
         """Write a line for each word, and the pairs, so that `read` finds them again."""
