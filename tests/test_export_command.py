@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from indel.cli import run
 from indel.data import Text8Sample
 from indel.model import Denoiser
-from indel.repairing.known_words import KnownWords
+from indel.text_repair.known_words import KnownWords
 from indel.training import load_config, read_metrics, train
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from indel.cli import run
-from indel.repairing.known_words import KnownWords
-from repairing.small_models import small_denoiser
+from indel.text_repair.known_words import KnownWords
+from text_repair.small_models import small_denoiser
 
 TEXT = "Thsi sentsnetne wasstype vssry babdly, at 10:30."
 BOLD = ["--strength", "6", "--draws", "3", "--agreement", "0.01"]
@@ -218,7 +218,7 @@ def test_out_follows_a_link_and_replaces_no_device(model: str, tmp_path: Path) -
         (["repair", "a", "--model", "no-such-model"], "no-such-model"),
         (["repair", "a", "--model", "{model}", "--strength", "32"], "1…31, got 32"),
         (["repair", "a", "--model", "{model}", "--strength", "0"], "0"),
-        (["repair", "a", "--model", "{model}", "--draws", "0"], "0"),
+        (["repair", "a", "--model", "{model}", "--draws", "-1"], "-1"),
         (["repair", "a", "--model", "{model}", "--agreement", "2"], "got 2.0"),
         (["repair", "a", "--model", "{model}", "--agreement", "most"], "most"),
         (["repair", "a", "--model", "{model}", "--seed", "-1"], "-1"),

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
         UniformTransition,
     )
     from indel.randomness import RowSeeds
-    from indel.repairing.repairer import Repairer, repair
-    from indel.repairing.results import Repair
+    from indel.text_repair.repairer import Repairer, repair
+    from indel.text_repair.results import Repair
     from indel.tokens import (
         ByteVocabulary,
         CharacterVocabulary,
@@ -61,9 +61,9 @@ _HOMES = {
     "generate": "api",
     "denoise_from": "api",
     "evaluate": "api",
-    "repair": "repairing.repairer",
-    "Repair": "repairing.results",
-    "Repairer": "repairing.repairer",
+    "repair": "text_repair.repairer",
+    "Repair": "text_repair.results",
+    "Repairer": "text_repair.repairer",
 }
 """Where each name of `import indel` comes from."""
 

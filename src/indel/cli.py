@@ -20,6 +20,7 @@ from indel.commands import (
     listing,
     models,
     repair_benchmark,
+    repair_tuning,
     repairing,
     reproducing,
     serving,
@@ -46,6 +47,7 @@ def start(
 for command in (
     repairing.repair,
     repair_benchmark.evaluate_repair,
+    repair_tuning.tune_repair,
     corruption.corrupt,
     training.train,
     models.sample,

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from indel.repairing.repairer import Repairer
+from indel.text_repair.repairer import Repairer
 from indel.web.guard import BUSY
 from indel.web.limits import LIMITS
 from indel.web.models import Models

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indel.repairing.results import Choice, Correction, Repair
+from indel.text_repair.results import Choice, Correction, Repair
 from indel.web import html
 from indel.web.jobs import Progress
 

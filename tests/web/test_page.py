@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from browsers import DESKTOP, PHONE, Visit
-from indel.repairing.repairer import Repairer
+from indel.text_repair.repairer import Repairer
 from indel.web.limits import LIMITS
 from indel.web.models import Models
 from indel.web.watch_tab import WatchTab

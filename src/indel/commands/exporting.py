@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from indel.training import TrainingConfig
 
 HELD_OUT: tuple[Split, ...] = ("valid", "test")
+MOST_PAIRS = 95_000
+"""Of words, beside a model: less than 1 MB."""
 
 
 def export(
@@ -32,9 +34,9 @@ def export(
         typer.Option(
             min=0,
             help="Text: also give away the words that stand in the training part so often or more, "
-            "for repair; 0 for none.",
+            "and the most frequent pairs of words, for repair; 0 for none.",
         ),
-    ] = 10,
+    ] = 4,
     data: Annotated[
         Path | None, typer.Option(help="Where the data lies, if it has moved since.")
     ] = None,
@@ -57,7 +59,7 @@ def export(
         model_card,
         public_config,
     )
-    from indel.repairing.known_words import KnownWords
+    from indel.text_repair.known_words import KnownWords
     from indel.training import load_run_config, read_metrics
 
     # The card calls it the bound on held-out data.
@@ -97,7 +99,9 @@ def export(
         card = model_card(title or folder.name, denoiser, origin, measured)
         write_output(unfinished / "README.md", card.encode())
         if words and isinstance(stream, ChunkStream) and _spells_words(stream.vocabulary):
-            KnownWords.of(stream.text("train"), least=words).write(unfinished)
+            KnownWords.of(stream.text("train"), least=words, most_pairs=MOST_PAIRS).write(
+                unfinished
+            )
         unfinished.rename(folder)
     bits, error = estimate.bits_per_token
     print(f"{folder}: {bits:.4f} ± {error:.4f} bits per token")

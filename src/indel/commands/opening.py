@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from indel.data import BatchStream
-    from indel.repairing.repairer import Repairer
+    from indel.text_repair.repairer import Repairer
     from indel.training import TrainingConfig
 
 
 def open_repairer(model: str, device: str, *, with_words: bool, **settings: Any) -> Repairer:
-    """What repairs text with a model, and with the words that lie beside it unless they are not
-    wanted.
+    """What repairs text with a model and the weights that lie beside it, and with the words there
+    unless they are not wanted.
     """
     from indel.loading import load, model_folder
-    from indel.repairing.known_words import KnownWords
-    from indel.repairing.repairer import Repairer
+    from indel.text_repair.known_words import KnownWords
+    from indel.text_repair.repairer import Repairer
+    from indel.text_repair.weights import RepairWeights
 
-    words = KnownWords.read(model_folder(model)) if with_words else None
-    return Repairer(load(model, device=device), words=words, **settings)
+    folder = model_folder(model)
+    words = KnownWords.read(folder) if with_words else None
+    weights = RepairWeights.read(folder)
+    return Repairer(load(model, device=device), words=words, weights=weights, **settings)
 
 
 def run_folder(path: Path) -> Path | None:

@@ -19,13 +19,14 @@ from indel.commands.opening import open_repairer
 from indel.commands.repair_views import progress_bar
 from indel.commands.repairing import Words
 from indel.files import write_output
-from indel.repairing import defaults
-from indel.repairing.halves import Half
+from indel.text_repair import defaults
+from indel.text_repair.pairs import Half, Pair, read_pairs
 
 if TYPE_CHECKING:
-    from indel.repairing.benchmark import Pair, Result
-    from indel.repairing.letter_repairs import Progress
-    from indel.repairing.repairer import Repairer
+    from indel.text_repair.evaluation import Result
+    from indel.text_repair.lines import Progress
+    from indel.text_repair.repairer import Repairer
+    from indel.text_repair.results import Repair
 
 AS_TYPED = "as typed"
 
@@ -55,8 +56,13 @@ def evaluate_repair(
         int, typer.Option(min=1, help="The time t that the text is taken to be at.")
     ] = defaults.STRENGTH,
     draws: Annotated[
-        int, typer.Option(min=1, max=10_000, help="How often x_0 is drawn.")
-    ] = defaults.DRAWS,
+        int,
+        typer.Option(
+            min=0,
+            max=10_000,
+            help=f"0: none where words are known, else {defaults.DRAWS}.",
+        ),
+    ] = 0,
     agreement: Annotated[
         float, typer.Option(help="Make corrections that are at least so likely.")
     ] = defaults.AGREEMENT,
@@ -72,11 +78,15 @@ def evaluate_repair(
         Path | None, typer.Option(help="Write every sentence here, a JSON object a line.")
     ] = None,
 ) -> None:
-    """Measure repair on pairs of a noisy and a clean sentence, beside spell checkers."""
-    from indel.repairing.benchmark import as_typed, measure, read_pairs
+    """Measure repair on pairs of a noisy and a clean sentence, beside spell checkers.
+
+    A second table says how often corrections of each probability are right.
+    """
+    from indel.text_repair.evaluation import as_typed, measure, reliability
 
     chosen = read_pairs(pairs, half=half, min_length=min_length, max_length=max_length, limit=limit)
     results = {AS_TYPED: as_typed(chosen)}
+    bins: dict[str, list[dict[str, float]]] = {}
     names = list(dict.fromkeys(model or [defaults.MODEL]))
     for name in names:
         repairer = open_repairer(
@@ -89,28 +99,38 @@ def evaluate_repair(
             seed=seed,
             batch_size=batch_size,
         )
+        repairer.mender  # noqa: B018  # opened before the time is taken
+        found: list[Repair] = []
         with progress_bar(name) as progress:
-            results[name] = measure(chosen, partial(_repaired, repairer, progress=progress))
+            results[name] = measure(chosen, partial(_repaired, repairer, found, progress=progress))
+        bins[name] = [each._asdict() for each in reliability(chosen, found)]
     if checkers:
         results |= _checked(chosen)
     rows = {name: _row(result, results[names[0]], seed) for name, result in results.items()}
     if out is not None:
         write_output(out, _sentences(chosen, results))
     if as_json:
-        print(json.dumps({"pairs": len(chosen), "rows": rows}, indent=2))
+        print(json.dumps({"pairs": len(chosen), "rows": rows, "reliability": bins}, indent=2))
         return
     print(f"{len(chosen)} pairs, {sum(len(pair.clean) for pair in chosen):,} clean characters")
-    Console(soft_wrap=True, highlight=False).print(_table(rows, names[0]))
+    console = Console(soft_wrap=True, highlight=False)
+    console.print(_table(rows, names[0]))
+    for name, table in bins.items():
+        console.print()
+        console.print(_reliability(name, table))
 
 
-def _repaired(repairer: Repairer, texts: Sequence[str], *, progress: Progress) -> list[str]:
-    return [repair.text for repair in repairer(texts, progress=progress)]
+def _repaired(
+    repairer: Repairer, kept: list[Repair], texts: Sequence[str], *, progress: Progress
+) -> list[str]:
+    kept += repairer(texts, progress=progress)
+    return [repair.text for repair in kept]
 
 
 def _checked(pairs: list[Pair]) -> dict[str, Result]:
     """The results of the spell checkers that are here; of the others it is said why not."""
-    from indel.repairing.benchmark import measure
-    from indel.repairing.spell_checkers import CHECKERS, Unavailable
+    from indel.text_repair.evaluation import measure
+    from indel.text_repair.spell_checkers import CHECKERS, Unavailable
 
     results = {}
     for name, open_checker in CHECKERS.items():
@@ -122,7 +142,7 @@ def _checked(pairs: list[Pair]) -> dict[str, Result]:
 
 
 def _row(result: Result, reference: Result, seed: int) -> dict[str, Any]:
-    from indel.repairing.benchmark import difference
+    from indel.text_repair.evaluation import difference
 
     return {
         "wrong characters": int(result.wrong.sum()),
@@ -159,6 +179,26 @@ def _table(rows: dict[str, dict[str, Any]], reference: str) -> Table:
             "" if name == reference else f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]",
         )
         table.add_row(*(Text(cell, no_wrap=True) for cell in cells))
+    return table
+
+
+def _reliability(name: str, bins: list[dict[str, float]]) -> Table:
+    table = Table(
+        *("probability", "places", "mean", "right"),
+        box=None,
+        padding=(0, 1),
+        title=f"{name}: how often the likeliest correction of a place is right",
+        title_justify="left",
+        caption="places where it would change something, corrected or not",
+        caption_justify="left",
+    )
+    for each in bins:
+        table.add_row(
+            f"{each['low']:.0%}–{each['high']:.0%}",
+            f"{each['places']:,}",
+            f"{each['mean']:.1%}",
+            f"{each['right']:.1%}",
+        )
     return table
 
 

@@ -12,7 +12,7 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from indel.repairing.results import Choice, Correction, Repair
+from indel.text_repair.results import Choice, Correction, Repair
 
 _DELETED, _INSERTED = "red strike", "green underline"
 _MOST_CHOICES = 4

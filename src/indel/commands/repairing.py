@@ -16,11 +16,11 @@ from indel.commands.models import BatchSize, Device, Seed
 from indel.commands.opening import open_repairer
 from indel.commands.repair_views import Answer
 from indel.files import write_output
-from indel.repairing import defaults
+from indel.text_repair import defaults
 
 if TYPE_CHECKING:
     from indel.model import Denoiser
-    from indel.repairing.results import Repair
+    from indel.text_repair.results import Repair
 
 STANDARD_INPUT = "-"
 COMPARED = ("text8", "in-place")
@@ -55,9 +55,10 @@ def repair(
     draws: Annotated[
         int | None,
         typer.Option(
-            min=1,
+            min=0,
             max=10_000,
-            help=f"How often x_0 is drawn (default: {defaults.DRAWS}; with --paper 5).",
+            help="How often x_0 is drawn (default: not at all where words are known, else "
+            f"{defaults.DRAWS}; with --paper 5).",
         ),
     ] = None,
     agreement: Annotated[
@@ -144,7 +145,7 @@ def _needs_signs(console: Console) -> bool:
 
 def _single_draws(denoiser: Denoiser, source: str, **settings: Any) -> list[str]:
     from indel.normalisation import normalise_text8
-    from indel.repairing.paper_way import paper_draws
+    from indel.text_repair.paper_way import paper_draws
 
     return paper_draws(denoiser, normalise_text8(source, strip_accents=True), **settings)
 

@@ -43,7 +43,7 @@ def serve(
 def open_models(text8: str, in_place: str, arithmetic: str) -> Models:
     """The models of the page, with the words that lie beside the first."""
     from indel.loading import load, model_folder
-    from indel.repairing.known_words import KnownWords
+    from indel.text_repair.known_words import KnownWords
     from indel.web.models import Models
 
     words = KnownWords.read(model_folder(text8))

@@ -29,8 +29,8 @@ from indel.plots.letter_rows import (
 )
 from indel.randomness import RowSeeds
 from indel.rendering import step_name
-from indel.repairing.paper_way import paper_trajectories
 from indel.sampling import generate
+from indel.text_repair.paper_way import paper_trajectories
 
 if TYPE_CHECKING:
     from indel.model import Denoiser

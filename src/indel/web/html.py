@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from html import escape
 
-from indel.repairing.results import Correction, Repair
+from indel.text_repair.results import Correction, Repair
 from indel.web.jobs import Progress
 
 # Control, format, private and unassigned characters, and the separators that break lines unseen.

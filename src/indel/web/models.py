@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 
 from indel.model import Denoiser
-from indel.repairing.known_words import KnownWords
+from indel.text_repair.known_words import KnownWords
 from indel.tokens import CharacterVocabulary, IntegerVocabulary
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import gradio as gr
 
 from indel.model import Denoiser
-from indel.repairing import defaults
-from indel.repairing.repairer import Repairer
-from indel.repairing.results import Repair
+from indel.text_repair import defaults
+from indel.text_repair.repairer import Repairer
+from indel.text_repair.results import Repair
 from indel.web import html, limits
 from indel.web.events import Controls, publish, seed_field
 from indel.web.jobs import Report, unwatched
