@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 
 import torch
 
+from indel.bound.objective import Objective, length_term, marginal_terms, step_terms
+from indel.bound.times import TimeLaw
 from indel.data import ArithmeticData
 from indel.model import Denoiser
 from indel.model.reverse import EditWeights
-from indel.objective import Objective, length_term, marginal_terms, step_terms
 from indel.process import Schedule, corrupt
 from indel.process.tables import JumpTables
-from indel.times import TimeLaw
 
 STEPS, RATE, LIMIT = 10, 0.6, 48
 Choice = Callable[[JumpTables], EditWeights]

@@ -13,8 +13,8 @@ import torch
 from accelerate import Accelerator
 from accelerate.optimizer import AcceleratedOptimizer
 
+from indel.bound.objective import Objective
 from indel.model import Denoiser
-from indel.objective import Objective
 from indel.training import load_config, train
 
 WARM_UP = 3

@@ -17,7 +17,7 @@ from typer.main import get_command
 import hostile_inputs
 from indel import CharacterVocabulary
 from indel.cli import app, run
-from indel.commands.opening import parsed_settings
+from indel.commands.arguments import parsed_settings
 from indel.model import Denoiser
 from indel.process import Schedule
 from indel.training import load_config

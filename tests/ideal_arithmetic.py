@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from ideal_denoiser import Data, IdealDenoiser
+from indel.bound.likelihood import chain_bound
 from indel.data import ArithmeticData
-from indel.likelihood import chain_bound
 from indel.model import Denoiser
 from indel.process import Schedule
 from indel.randomness import RowSeeds
-from indel.sampling import generate
+from indel.sampling.generation import generate
 
 ROWS = 8  # at a time: each is compared with every sequence of the data
 

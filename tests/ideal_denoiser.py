@@ -10,7 +10,7 @@ from torch import Tensor
 from indel import Batch, IntegerVocabulary
 from indel.model import Denoiser, DenoiserConfig, DenoiserOutput, TransformerConfig
 from indel.process import Schedule, Step, edit_marginals, log_prob
-from indel.process.lengths import length_law
+from indel.process.length_distribution import length_law
 
 Data = Mapping[tuple[int, ...], float]
 # The network that a denoiser must have, where Bayes' rule stands in for it.

@@ -1,6 +1,6 @@
 """What strides cost: how far samples of an ideal denoiser are from the data.
 
-python tests/stride_costs.py    prints the table of `indel.strides`
+python tests/stride_costs.py    prints the table of `indel.sampling.strides`
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import torch
 
 from ideal_denoiser import Data, IdealDenoiser
 from indel.process import Schedule
-from indel.sampling import SamplingOptions, generate
-from indel.strides import evenly_spaced
+from indel.sampling.generation import SamplingOptions, generate
+from indel.sampling.strides import evenly_spaced
 
 ONE_A_LENGTH: Data = {
     (0, 0, 1, 1): 0.3,

@@ -133,7 +133,7 @@ def test_seeds_share_no_noise(command: str, monkeypatch: pytest.MonkeyPatch) -> 
         def note(*_: object, generator: RowSeeds, **__: object) -> None:
             raise Seen(generator.seeds.tolist())
 
-        monkeypatch.setattr("indel.sampling.generate", note)
+        monkeypatch.setattr("indel.sampling.generation.generate", note)
         with pytest.raises(Seen) as seen:
             run([command, "arithmetic", "--seed", str(seed), *options])
         return set(seen.value.args[0])

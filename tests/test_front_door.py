@@ -7,12 +7,13 @@ import pytest
 import torch
 
 import indel
-from indel import api, sampling
+from indel import api
+from indel.bound.likelihood import evaluate as evaluate_batches
+from indel.bound.objective import Objective
+from indel.bound.times import TimeLaw
 from indel.cli import run
-from indel.likelihood import evaluate as evaluate_batches
-from indel.objective import Objective
 from indel.process import Schedule
-from indel.times import TimeLaw
+from indel.sampling import generation
 from tiny_denoisers import tiny_denoiser
 
 SCHEDULE = Schedule.paper(3, 4, 0.5)
@@ -76,8 +77,8 @@ def test_sampling_uses_the_models_edit_weights(tmp_path) -> None:
     joint = tiny_denoiser(SCHEDULE)
     object.__setattr__(joint.config, "edit_weights", "joint")
     seeds = indel.RowSeeds(api.sample_seeds(0, 0, 40))
-    options = sampling.SamplingOptions(edit_weights=joint.edit_weights)
-    given = sampling.generate(plain, 40, generator=seeds, options=options).texts
+    options = generation.SamplingOptions(edit_weights=joint.edit_weights)
+    given = generation.generate(plain, 40, generator=seeds, options=options).texts
     assert indel.generate(joint, 40).texts == given
     assert indel.generate(plain, 40).texts != given
 

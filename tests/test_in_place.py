@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from indel import Batch
+from indel.bound.objective import length_term, marginal_terms, step_terms
 from indel.model.denoiser import DenoiserOutput
 from indel.model.length import LengthTable
 from indel.model.reverse import EditWeights
-from indel.objective import length_term, marginal_terms, step_terms
 from indel.process import (
     AbsorbingTransition,
     GaussianTransition,

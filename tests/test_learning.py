@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from indel import Batch, IntegerVocabulary
-from indel.likelihood import evaluate
+from indel.bound.likelihood import evaluate
+from indel.bound.objective import Objective, length_term, step_terms
+from indel.bound.times import TimeLaw
 from indel.model import Denoiser
-from indel.objective import Objective, length_term, step_terms
 from indel.process import Schedule, corrupt
-from indel.times import TimeLaw
 
 SIZE, SHORTEST, LONGEST, FOLLOW = 4, 3, 8, 0.95
 STEPS = 8

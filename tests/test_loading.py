@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from indel import Batch, load
-from indel.likelihood import chain_bound
+from indel.bound.likelihood import chain_bound
 from indel.loading import model_folder
 from indel.model import Denoiser
 from indel.pretrained import MODELS, pretrained_folder
@@ -62,7 +62,7 @@ def test_the_hub_is_asked_for_what_is_no_folder(tmp_path: Path, monkeypatch) -> 
         asked.append(repository)
         return str(tmp_path)
 
-    monkeypatch.setattr("indel.model.folders.snapshot_download", download)
+    monkeypatch.setattr("indel.model.saving.snapshot_download", download)
     assert load("someone/some-model").schedule == SCHEDULE
     assert asked == ["someone/some-model"]
     with pytest.raises(ValueError, match="there is no model at no/such/path"):

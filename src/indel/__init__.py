@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from indel.data.sequences import Sequences
     from indel.loading import load
     from indel.model.denoiser import Denoiser
-    from indel.normalisation import normalise_text8
     from indel.process.schedules import Schedule
     from indel.process.steps import Step
     from indel.process.transitions import (
@@ -21,16 +20,17 @@ if TYPE_CHECKING:
         UniformTransition,
     )
     from indel.randomness import RowSeeds
+    from indel.text8_alphabet import normalise_text8
     from indel.text_repair.repairer import Repairer, repair
     from indel.text_repair.results import Repair
-    from indel.tokens import (
+    from indel.training.open_training import train
+    from indel.vocabularies import (
         ByteVocabulary,
         CharacterVocabulary,
         IntegerVocabulary,
         TokenizerVocabulary,
         Vocabulary,
     )
-    from indel.training.open_training import train
 
 __version__ = "0.1.0"
 
@@ -44,15 +44,15 @@ _HOMES = {
     "GaussianTransition": "process.transitions",
     "MatrixTransition": "process.transitions",
     # sequences
-    "Vocabulary": "tokens",
-    "CharacterVocabulary": "tokens",
-    "ByteVocabulary": "tokens",
-    "IntegerVocabulary": "tokens",
-    "TokenizerVocabulary": "tokens",
+    "Vocabulary": "vocabularies",
+    "CharacterVocabulary": "vocabularies",
+    "ByteVocabulary": "vocabularies",
+    "IntegerVocabulary": "vocabularies",
+    "TokenizerVocabulary": "vocabularies",
     "Batch": "batch",
     "RowSeeds": "randomness",
     "Sequences": "data.sequences",
-    "normalise_text8": "normalisation",
+    "normalise_text8": "text8_alphabet",
     # the model p_θ, and what is done with it
     "Denoiser": "model.denoiser",
     "load": "loading",

@@ -8,18 +8,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from indel import likelihood, sampling
 from indel.batch import Batch
-from indel.bound_estimates import BoundEstimate
+from indel.bound import likelihood
+from indel.bound.estimates import BoundEstimate
+from indel.bound.objective import Objective
+from indel.bound.times import TimeLaw
 from indel.data.sequences import Sequences
 from indel.data.streams import BatchStream, Split
 from indel.model import Denoiser
-from indel.objective import Objective
 from indel.randomness import Randomness, RowSeeds, seeds_for
-from indel.sampling import Samples, SamplingOptions
-from indel.sharpening import Sharpening
-from indel.strides import evenly_spaced
-from indel.times import TimeLaw
+from indel.sampling import generation
+from indel.sampling.generation import Samples, SamplingOptions
+from indel.sampling.strides import evenly_spaced
+from indel.sampling.truncation import Sharpening
 
 Examples = Batch | Sequence[str] | Sequence[Sequence[int]]
 """Sequences x_0: a batch of ids, texts, or lists of integers."""
@@ -106,7 +107,7 @@ def generate(
         for start in range(0, count, batch_size):
             rows = min(batch_size, count - start)
             parts.append(
-                sampling.generate(
+                generation.generate(
                     model,
                     rows,
                     generator=RowSeeds(sample_seeds(seed, start, rows).to(model.device)),
@@ -154,7 +155,7 @@ def denoise_from(
     """
     batch = _batch(model, x_t)
     with likelihood.evaluation_mode(model):
-        return sampling.denoise_from(
+        return generation.denoise_from(
             model,
             batch,
             t,

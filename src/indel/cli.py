@@ -15,16 +15,16 @@ import typer
 
 from indel import __version__
 from indel.commands import (
-    corruption,
-    exporting,
-    listing,
+    corrupt,
+    evaluate_repair,
+    export,
+    list_models,
     models,
-    repair_benchmark,
-    repair_tuning,
-    repairing,
-    reproducing,
-    serving,
-    training,
+    repair,
+    reproduce,
+    serve,
+    train,
+    tune_repair,
 )
 from indel.extras import MissingExtraError
 
@@ -45,18 +45,18 @@ def start(
 
 
 for command in (
-    repairing.repair,
-    repair_benchmark.evaluate_repair,
-    repair_tuning.tune_repair,
-    corruption.corrupt,
-    training.train,
+    repair.repair,
+    evaluate_repair.evaluate_repair,
+    tune_repair.tune_repair,
+    corrupt.corrupt,
+    train.train,
     models.sample,
     models.evaluate,
-    training.info,
-    listing.models,
-    exporting.export,
-    reproducing.reproduce,
-    serving.serve,
+    train.info,
+    list_models.models,
+    export.export,
+    reproduce.reproduce,
+    serve.serve,
 ):
     app.command()(command)
 

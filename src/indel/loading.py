@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from indel.model import Denoiser
-from indel.model.folders import WEIGHTS, download
+from indel.model.saving import WEIGHTS, download
 from indel.pretrained import MODELS, pretrained_folder
 
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from indel.bound_estimates import BoundEstimate
+from indel.bound.estimates import BoundEstimate
 from indel.model import Denoiser
 from indel.training import TrainingConfig, config_to_toml
 
@@ -89,7 +89,7 @@ def _tokens(origin: Origin, measured: Measured) -> str:
 
 def draw_curve(origin: Origin, path: Path) -> None:
     """The training loss, averaged over a fiftieth of the run, and the bound on validation data."""
-    from indel.plots.learning_curves import Curve, draw_learning_curves
+    from indel.drawing.learning_curves import Curve, draw_learning_curves
 
     batch = origin.config.training.batch_size
     train = [record for record in origin.records if record["kind"] == "train"]

@@ -11,7 +11,7 @@ import datasets
 import pytest
 
 from indel.data import SPLITS, DataError, DataUnavailable, HuggingFaceText, Split
-from indel.tokens import ByteVocabulary, CharacterVocabulary
+from indel.vocabularies import ByteVocabulary, CharacterVocabulary
 
 BYTES = ByteVocabulary()
 

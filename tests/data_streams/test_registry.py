@@ -14,7 +14,7 @@ from indel.data import (
     open_data,
     open_vocabulary,
 )
-from indel.tokens import ByteVocabulary, CharacterVocabulary, TokenizerVocabulary
+from indel.vocabularies import ByteVocabulary, CharacterVocabulary, TokenizerVocabulary
 
 
 def test_names_open_their_streams(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from indel.data import (
 )
 from indel.data.streams import example_seeds
 from indel.randomness import RowSeeds
-from indel.tokens import ByteVocabulary
+from indel.vocabularies import ByteVocabulary
 
 Maker = Callable[[int], BatchStream]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from indel import CharacterVocabulary
+from indel.drawing.letter_rows import Look
 from indel.experiments.paper_numbers import SENTENCE
 from indel.experiments.text_generation import DRAWS, as_text, generated, repaired
 from indel.model import Denoiser
-from indel.plots.letter_rows import Look
 from indel.process import Schedule
 
 

@@ -8,7 +8,7 @@ from indel.batch import Batch
 from indel.model import Denoiser
 from indel.process import Schedule
 from indel.randomness import RowSeeds
-from indel.sampling import denoise_from
+from indel.sampling.generation import denoise_from
 from indel.text_repair.draws import draw_origins
 from indel.text_repair.paper_way import padded, paper_draws, paper_trajectories
 

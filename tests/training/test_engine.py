@@ -10,10 +10,10 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from indel.bound.objective import Objective
+from indel.bound.times import TimeLaw
 from indel.data import BatchStream
 from indel.model import Denoiser
-from indel.objective import Objective
-from indel.times import TimeLaw
 from indel.training import NonFiniteError, load_config, read_metrics, train
 from indel.training.batches import BatchPlan
 from training.small_runs import records, start_program, very_small

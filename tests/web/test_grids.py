@@ -13,10 +13,10 @@ import torch
 from PIL import Image
 
 from indel import Batch, CharacterVocabulary, IntegerVocabulary
-from indel.plots.colours import contrast
+from indel.drawing.colours import contrast
+from indel.drawing.terminal import Fate
 from indel.process import Schedule, corrupt_chain
-from indel.rendering import Fate
-from indel.trajectories import Trajectory
+from indel.sampling.trajectories import Trajectory
 from indel.web.drawings import as_gif, as_svg
 from indel.web.grids import Grid, Row, letter_look, number_look
 from indel.web.players import downloads, player, standalone

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from indel import Batch, CharacterVocabulary
+from indel.drawing.terminal import Fate, edit_columns
 from indel.process import Schedule, corrupt
-from indel.rendering import Fate, edit_columns
 from indel.web.summaries import INKS, counted, summary_svg
 
 TEXT8 = CharacterVocabulary.text8()

@@ -12,10 +12,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from indel.commands.opening import open_named_data, parsed_settings
+from indel.commands.arguments import open_named_data, parsed_settings
 
 if TYPE_CHECKING:
-    from indel.bound_estimates import Estimate
+    from indel.bound.estimates import Estimate
 
 Model = Annotated[
     Path,
@@ -49,10 +49,10 @@ def sample(
     from indel.api import sample_seeds
     from indel.loading import load
     from indel.randomness import RowSeeds
-    from indel.sampling import SamplingOptions, generate
-    from indel.sharpening import Sharpening
-    from indel.strides import evenly_spaced
-    from indel.tokens import IntegerVocabulary
+    from indel.sampling.generation import SamplingOptions, generate
+    from indel.sampling.strides import evenly_spaced
+    from indel.sampling.truncation import Sharpening
+    from indel.vocabularies import IntegerVocabulary
 
     denoiser = load(model, device=device)
     sharpening = Sharpening(temperature=temperature, top_p=top_p)
@@ -112,12 +112,12 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """The bound on the log-likelihood of data, by part and by step; error rate for arithmetic."""
-    from indel.bound_estimates import Estimate
+    from indel.bound.estimates import Estimate
+    from indel.bound.likelihood import evaluate as evaluate_bound
     from indel.data import SPLITS, ArithmeticData
-    from indel.likelihood import evaluate as evaluate_bound
     from indel.loading import load
     from indel.randomness import RowSeeds, seeds_for
-    from indel.sampling import generate
+    from indel.sampling.generation import generate
 
     if split not in SPLITS:
         raise ValueError(f"--split must be one of {', '.join(SPLITS)}, got {split!r}")

@@ -11,7 +11,7 @@ from torch import Tensor
 from indel.batch import Batch
 from indel.data.streams import BatchStream, Split, at_least, example_seeds, whole_number
 from indel.randomness import RowSeeds
-from indel.tokens import IntegerVocabulary
+from indel.vocabularies import IntegerVocabulary
 
 
 class ArithmeticData(BatchStream):

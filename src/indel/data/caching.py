@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from indel.atomic_files import whole_file
 from indel.data.errors import DataUnavailable
-from indel.files import whole_file
 
 ENVIRONMENT_VARIABLE = "INDEL_CACHE"
 

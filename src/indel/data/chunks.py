@@ -18,7 +18,7 @@ from indel.batch import Batch
 from indel.data.errors import DataError
 from indel.data.streams import SPLITS, BatchStream, Split, at_least, example_seeds, whole_number
 from indel.randomness import RowSeeds
-from indel.tokens import CharacterVocabulary, Vocabulary
+from indel.vocabularies import CharacterVocabulary, Vocabulary
 
 _PIECE = 1 << 22  # numbers that are read at a time
 

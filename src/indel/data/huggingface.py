@@ -15,9 +15,9 @@ from indel.batch import PADDING, Batch
 from indel.data.errors import DataError
 from indel.data.hub_records import DataFiles, open_records
 from indel.data.streams import BatchStream, Split, at_least, example_seeds
-from indel.normalisation import normalise_text8
 from indel.randomness import RowSeeds
-from indel.tokens import ByteVocabulary, Vocabulary
+from indel.text8_alphabet import normalise_text8
+from indel.vocabularies import ByteVocabulary, Vocabulary
 
 TokenRow = Int[Tensor, " _"]
 

@@ -13,7 +13,7 @@ from indel.data.sequences import Sequences
 from indel.data.streams import BatchStream
 from indel.data.text8 import Text8Data, Text8Sample
 from indel.data.text_files import TextFiles
-from indel.tokens import (
+from indel.vocabularies import (
     ByteVocabulary,
     CharacterVocabulary,
     IntegerVocabulary,

@@ -19,7 +19,7 @@ from indel.batch import Batch
 from indel.data.errors import DataError, DataUnavailable
 from indel.data.streams import SPLITS, BatchStream, Split, at_least, example_seeds
 from indel.randomness import RowSeeds
-from indel.tokens import CharacterVocabulary, IntegerVocabulary, Vocabulary
+from indel.vocabularies import CharacterVocabulary, IntegerVocabulary, Vocabulary
 
 Example = str | Sequence[int]
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from indel.batch import Batch
 from indel.memory import check_fits
 from indel.randomness import seeds_for
-from indel.tokens import Vocabulary
+from indel.vocabularies import Vocabulary
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)

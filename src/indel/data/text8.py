@@ -13,7 +13,7 @@ from indel.data.caching import cache_folder
 from indel.data.chunks import ChunkStream, MappedFile, Numbers
 from indel.data.corpora import Corpus
 from indel.data.streams import SPLITS, Split
-from indel.tokens import CharacterVocabulary
+from indel.vocabularies import CharacterVocabulary
 
 TEXT8 = Corpus(
     name="text8",

@@ -18,7 +18,7 @@ from indel.experiments.figure_models import shown_model
 from indel.experiments.files import write_figure
 from indel.experiments.requests import Request
 from indel.randomness import RowSeeds
-from indel.sampling import generate
+from indel.sampling.generation import generate
 
 RATE = 0.6
 CANDIDATES = 16
@@ -29,7 +29,7 @@ def reproduce_figure1(request: Request) -> None:
 
     Paper: Fig. 1
     """
-    from indel.plots.number_grids import figure1
+    from indel.drawing.number_grids import figure1
 
     run = arithmetic_table.planned_runs(replace(request, rates=(RATE,), seeds=1))[0]
     denoiser, origin = shown_model(request, run, "arithmetic")

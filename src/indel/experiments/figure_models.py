@@ -8,7 +8,7 @@ from typing import NamedTuple
 from indel.experiments.requests import Request
 from indel.experiments.runs import Run, complete
 from indel.model import Denoiser
-from indel.model.folders import WEIGHTS
+from indel.model.saving import WEIGHTS
 from indel.pretrained import pretrained_folder
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from indel.files import write_output
+from indel.atomic_files import write_output
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ from __future__ import annotations
 from indel.batch import Batch
 from indel.experiments.files import write_figure
 from indel.experiments.requests import Request
-from indel.tokens import CharacterVocabulary
+from indel.vocabularies import CharacterVocabulary
 
 LETTERS = "abcdefghij"
 CHAIN = ("abcdef", "ab+cd×f", "a+×hijf+", "aghi+×f×")
@@ -22,7 +22,7 @@ def reproduce_figure2(request: Request) -> None:
 
     Paper: Fig. 2
     """
-    from indel.plots.edit_arrows import figure2
+    from indel.drawing.edit_arrows import figure2
 
     vocabulary = CharacterVocabulary(LETTERS)
     markers = {"+": vocabulary.ins, "×": vocabulary.del_}

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 import numpy as np
 from jaxtyping import Float, Int
 
+from indel.atomic_files import whole_file
 from indel.data import open_data
 from indel.data.chunks import ChunkStream
 from indel.experiments.requests import Request
-from indel.files import whole_file
 
 NAME = "ngrams"
 ORDERS = 6

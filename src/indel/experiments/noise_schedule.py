@@ -17,7 +17,7 @@ def reproduce_figure7(request: Request) -> None:
 
     Paper: Fig. 7
     """
-    from indel.plots.noise_curves import figure7
+    from indel.drawing.noise_curves import figure7
 
     config = {"figure": "figure7", "numbers": NUMBERS, "steps": STEPS, "rate": RATE}
     figure = figure7(Schedule.paper(NUMBERS, STEPS, RATE))

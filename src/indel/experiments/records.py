@@ -7,16 +7,16 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
+from indel.bound.likelihood import evaluate
 from indel.data import BatchStream, Split
 from indel.data.streams import example_seeds
 from indel.experiments.files import read_json, write_json
 from indel.experiments.requests import RUNS, Request
 from indel.experiments.runs import LAST_SHARE, Run
 from indel.experiments.sample_quality import sample_quality
-from indel.likelihood import evaluate
 from indel.model import Denoiser
 from indel.randomness import RowSeeds
-from indel.sampling import generate
+from indel.sampling.generation import generate
 
 MEASURED = ("bound", "bits_per_token", "error_rate")
 """What is kept of a validation; the error rate exists for arithmetic only."""

@@ -11,8 +11,7 @@ from typing import Any
 from indel.experiments.requests import RUNS, Interrupted, Request
 from indel.loading import load, model_folder
 from indel.model import Denoiser
-from indel.model.folders import read_config
-from indel.tokens import IntegerVocabulary
+from indel.model.saving import read_config
 from indel.training import (
     TrainingConfig,
     latest,
@@ -23,6 +22,7 @@ from indel.training import (
 )
 from indel.training.checkpoints import run_of, step_of
 from indel.training.config_files import JSON_NAME, config_to_toml
+from indel.vocabularies import IntegerVocabulary
 
 LAST_SHARE = 0.1
 """The share of training whose validations are averaged, as in the paper."""

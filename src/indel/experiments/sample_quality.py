@@ -11,7 +11,7 @@ from indel.batch import Batch
 from indel.data import ArithmeticData, BatchStream
 from indel.data.chunks import ChunkStream
 from indel.data.streams import Split
-from indel.tokens import CharacterVocabulary, Vocabulary
+from indel.vocabularies import CharacterVocabulary, Vocabulary
 
 
 def sample_quality(samples: Batch, data: BatchStream, split: Split) -> dict[str, list[float]]:

@@ -66,7 +66,7 @@ def draw_curves(
 
     The latter is left out where the paper did not measure this task.
     """
-    from indel.plots.learning_curves import Curve, draw_learning_curves
+    from indel.drawing.learning_curves import Curve, draw_learning_curves
 
     rows = runs_by_rate(record)
     return draw_learning_curves(

@@ -13,12 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from indel.data.streams import example_seeds
-from indel.experiments import text8_table
-from indel.experiments.figure_models import shown_model
-from indel.experiments.files import write_figure, write_text
-from indel.experiments.paper_numbers import SENTENCE, rate_name
-from indel.experiments.requests import Request
-from indel.plots.letter_rows import (
+from indel.drawing.letter_rows import (
     Letter,
     LetterRow,
     Look,
@@ -27,9 +22,14 @@ from indel.plots.letter_rows import (
     repair_row,
     rows_as_text,
 )
+from indel.drawing.terminal import step_name
+from indel.experiments import text8_table
+from indel.experiments.figure_models import shown_model
+from indel.experiments.files import write_figure, write_text
+from indel.experiments.paper_numbers import SENTENCE, rate_name
+from indel.experiments.requests import Request
 from indel.randomness import RowSeeds
-from indel.rendering import step_name
-from indel.sampling import generate
+from indel.sampling.generation import generate
 from indel.text_repair.paper_way import paper_trajectories
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def reproduce_figure4(request: Request) -> None:
 
     Paper: Fig. 4, App. C.3
     """
-    from indel.plots.letter_pictures import draw_sections
+    from indel.drawing.letter_pictures import draw_sections
 
     runs = text8_table.planned_runs(replace(request, rates=tuple(BUNDLED), seeds=1))
     shown = {

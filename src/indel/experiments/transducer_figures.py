@@ -15,7 +15,7 @@ def reproduce_figure3(request: Request) -> None:
 
     Paper: Fig. 3
     """
-    from indel.plots.transducers import figure3
+    from indel.drawing.transducers import figure3
 
     write_figure(figure3(), request.folder / "figure3", {"figure": "figure3"})
 
@@ -25,7 +25,7 @@ def reproduce_figure5(request: Request) -> None:
 
     Paper: Fig. 5
     """
-    from indel.plots.transducers import figure5
+    from indel.drawing.transducers import figure5
 
     write_figure(figure5(), request.folder / "figure5", {"figure": "figure5"})
 
@@ -35,6 +35,6 @@ def reproduce_figure6(request: Request) -> None:
 
     Paper: Fig. 6
     """
-    from indel.plots.transducers import figure6
+    from indel.drawing.transducers import figure6
 
     write_figure(figure6(), request.folder / "figure6", {"figure": "figure6"})

@@ -3,7 +3,7 @@
 from indel.model.backbones import Backbone, BackboneConfig, register_backbone
 from indel.model.config import DenoiserConfig
 from indel.model.denoiser import Denoiser, DenoiserOutput
-from indel.model.foreign import HuggingFaceConfig, HuggingFaceEncoder
+from indel.model.huggingface import HuggingFaceConfig, HuggingFaceEncoder
 from indel.model.length import LengthTable
 from indel.model.presets import PRESETS, Preset, preset_config
 from indel.model.rotary import RotaryConfig, RotaryTransformer

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from indel.model.foreign import HuggingFaceConfig
+from indel.model.huggingface import HuggingFaceConfig
 from indel.model.rotary import RotaryConfig
 from indel.model.transformer import TransformerConfig
 

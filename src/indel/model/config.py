@@ -9,7 +9,7 @@ from indel.model import settings
 from indel.model.backbones import BackboneConfig, backbone_from_dict
 from indel.model.edit_weights import EditWeightsName
 from indel.process import Schedule
-from indel.tokens import IntegerVocabulary, Vocabulary
+from indel.vocabularies import IntegerVocabulary, Vocabulary
 
 EmbeddingInit = Literal["normal", "sines"]
 

@@ -11,9 +11,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from indel.atomic_files import mode_of_the_umask
 from indel.batch import Batch
-from indel.files import mode_of_the_umask
-from indel.model import folders
+from indel.model import saving
 from indel.model.config import DenoiserConfig
 from indel.model.edit_weights import EditWeights
 from indel.model.length import LengthTable
@@ -23,7 +23,7 @@ from indel.model.sizes import check_size
 from indel.pretrained import MODELS, pretrained_folder
 from indel.process import Schedule, checks
 from indel.process.tables import JumpTables
-from indel.tokens import Vocabulary
+from indel.vocabularies import Vocabulary
 
 # At first p̃(n) ∝ (1+n)^−3.5. At rate 0.6, averaged over t, that costs 0.516 nats a slot on text8;
 # the law of n itself has entropy 0.512, the best geometric law costs 0.529, a uniform one 4.85.
@@ -192,10 +192,10 @@ class Denoiser(
         return functional.linear(hidden * self.embedding.embedding_dim**-0.5, values)
 
     def _save_pretrained(self, save_directory: Path) -> None:
-        folders.write_config(save_directory, self.config)
-        with mode_of_the_umask(save_directory / folders.WEIGHTS):
+        saving.write_config(save_directory, self.config)
+        with mode_of_the_umask(save_directory / saving.WEIGHTS):
             super()._save_pretrained(save_directory)
-        folders.write_checksums(save_directory)
+        saving.write_checksums(save_directory)
 
     @classmethod
     def from_pretrained(  # type: ignore[override]  # a folder says all: no arguments of __init__
@@ -217,7 +217,7 @@ class Denoiser(
         name = str(pretrained_model_name_or_path)
         folder = pretrained_folder(name) if name in MODELS else Path(name)
         if not folder.is_dir():
-            folder = folders.download(
+            folder = saving.download(
                 pretrained_model_name_or_path,
                 revision=revision,
                 cache_dir=cache_dir,
@@ -225,10 +225,10 @@ class Denoiser(
                 token=token,
                 local_files_only=local_files_only,
             )
-        config = folders.read_config(folder)
-        folders.check_checksums(folder)
+        config = saving.read_config(folder)
+        saving.check_checksums(folder)
         # The initial weights are overwritten; drawing them must not move torch's generator.
         with torch.random.fork_rng(devices=[]):
             denoiser = cls(config)
-        folders.read_weights(folder, denoiser)
+        saving.read_weights(folder, denoiser)
         return denoiser.to(map_location).eval()

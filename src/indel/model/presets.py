@@ -10,7 +10,7 @@ from indel.model.config import DenoiserConfig
 from indel.model.rotary import RotaryConfig
 from indel.model.transformer import TransformerConfig
 from indel.process import Schedule
-from indel.tokens import Vocabulary
+from indel.vocabularies import Vocabulary
 
 BACKBONES: dict[str, type[RotaryConfig | TransformerConfig]] = {
     "rotary": RotaryConfig,

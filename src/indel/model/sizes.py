@@ -8,7 +8,7 @@ from indel.memory import check_fits
 from indel.model import settings
 from indel.model.backbones import BackboneConfig
 from indel.model.config import DenoiserConfig
-from indel.model.foreign import HuggingFaceConfig
+from indel.model.huggingface import HuggingFaceConfig
 from indel.model.rotary import RotaryConfig
 from indel.model.transformer import TransformerConfig
 

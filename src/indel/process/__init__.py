@@ -4,8 +4,8 @@ from indel.process.alignments import EditMarginals, edit_marginals, log_prob, sa
 from indel.process.corruption import Corruption, corrupt, corrupt_chain, corrupt_step
 from indel.process.edits import INSERTED, Edits, step_parents, summarise
 from indel.process.jumps import Jump
-from indel.process.likelihoods import log_prob_edits, log_prob_step, log_prob_within
 from indel.process.posteriors import Posterior, posterior
+from indel.process.probabilities import log_prob_edits, log_prob_step, log_prob_within
 from indel.process.schedules import NoiseLevel, Schedule, paper_noise
 from indel.process.steps import Step
 from indel.process.transitions import (

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from indel.batch import Batch
 from indel.process.edits import INSERTED, Edits
-from indel.process.likelihoods import check_pair
+from indel.process.probabilities import check_pair
 from indel.process.scaled_lattice import Moves, scaled_total
 from indel.process.schedules import Schedule
 from indel.randomness import Randomness, uniform

@@ -12,7 +12,7 @@ from torch import Tensor
 from indel.batch import Batch, spread
 from indel.process import checks
 from indel.process.edits import INSERTED, Edits
-from indel.process.limits import draw_places
+from indel.process.length_limit import draw_places
 from indel.process.schedules import Schedule
 from indel.process.tables import JumpTables
 from indel.randomness import Randomness, select, split, uniform

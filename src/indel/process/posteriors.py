@@ -17,7 +17,7 @@ from indel.batch import Batch
 from indel.process.alignments import EditMarginals, edit_marginals
 from indel.process.counts import deletion_tables, observed_limit
 from indel.process.edits import INSERTED, Edits
-from indel.process.likelihoods import check_pair, log_prob_edits
+from indel.process.probabilities import check_pair, log_prob_edits
 from indel.process.schedules import Schedule
 from indel.process.tables import Tables
 

@@ -12,7 +12,7 @@ from indel.batch import Batch
 from indel.model import Denoiser
 from indel.process.edits import INSERTED, step_parents
 from indel.randomness import Randomness
-from indel.sampling import SamplingOptions, denoise_from
+from indel.sampling.generation import SamplingOptions, denoise_from
 
 
 @dataclass(frozen=True)

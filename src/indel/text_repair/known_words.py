@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from indel.files import write_output
-from indel.model.folders import WORDS
+from indel.atomic_files import write_output
+from indel.model.saving import WORDS
 from indel.text_repair.near_words import NearWords
 from indel.text_repair.word_pairs import WordPairs
 

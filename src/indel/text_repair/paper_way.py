@@ -8,8 +8,8 @@ from indel.batch import Batch
 from indel.data.streams import example_seeds
 from indel.model import Denoiser
 from indel.randomness import RowSeeds
-from indel.sampling import denoise_from
-from indel.trajectories import Trajectory
+from indel.sampling.generation import denoise_from
+from indel.sampling.trajectories import Trajectory
 
 PLACEHOLDER = " lorem ipsum dolor sit amet"
 LENGTH = 119

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from indel.batch import Batch
 from indel.process import Schedule
 from indel.process.swaps import log_prob_swapped
-from indel.tokens import Vocabulary
+from indel.vocabularies import Vocabulary
 
 
 @dataclass(frozen=True)

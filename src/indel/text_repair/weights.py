@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from indel.files import write_output
+from indel.atomic_files import write_output
 
 FILE = "repair.json"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from indel.files import write_output
+from indel.atomic_files import write_output
 
 FILE = "word_pairs.txt"
 

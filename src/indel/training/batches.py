@@ -10,10 +10,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from indel.batch import Batch
+from indel.bound.times import TimeLaw
 from indel.data import BatchStream
 from indel.data.streams import example_seeds
 from indel.randomness import RowSeeds
-from indel.times import TimeLaw
 
 
 class GivenTimes(TimeLaw):

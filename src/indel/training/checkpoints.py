@@ -16,10 +16,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from indel.files import mode_of_the_umask, read_json, sha256
+from indel.atomic_files import mode_of_the_umask, read_json, sha256
 from indel.model import DenoiserConfig
-from indel.model.folders import CONFIG_FILES, read_config, write_checksums, write_config
-from indel.model.folders import WEIGHTS as MODEL_WEIGHTS
+from indel.model.saving import CONFIG_FILES, read_config, write_checksums, write_config
+from indel.model.saving import WEIGHTS as MODEL_WEIGHTS
 from indel.training.config import TrainingConfig
 from indel.training.errors import CheckpointError
 

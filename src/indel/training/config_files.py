@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from indel.files import whole_file
+from indel.atomic_files import whole_file
 from indel.training.config import TrainingConfig
 from indel.training.presets import training_preset
 

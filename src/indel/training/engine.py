@@ -19,9 +19,9 @@ from jaxtyping import Float
 from rich.console import Console
 from torch import Tensor
 
+from indel.bound.times import TermSizes, TimeLaw
 from indel.data import BatchStream, LengthSorted
 from indel.model import Denoiser
-from indel.times import TermSizes, TimeLaw
 from indel.training import checkpoints
 from indel.training.averages import WeightAverage
 from indel.training.batches import BatchPlan

@@ -11,7 +11,7 @@ from indel.data import BatchStream
 from indel.data.streams import example_seeds
 from indel.model import Denoiser
 from indel.process import Schedule, corrupt_chain
-from indel.process.lengths import length_law
+from indel.process.length_distribution import length_law
 from indel.randomness import RowSeeds
 
 # The table then costs about max_length / (2 · 4096) nats more than the best one: 0.02.

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from indel.batch import Batch
+from indel.bound.objective import Denoise, Objective
 from indel.model import Denoiser, DenoiserOutput
-from indel.objective import Denoise, Objective
 from indel.training.batches import MicroBatch
 from indel.training.config import TrainingSection
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from indel import extras
-from indel.files import whole_file
+from indel.atomic_files import whole_file
 from indel.training.errors import TrainingError
 
 METRICS = "metrics.jsonl"

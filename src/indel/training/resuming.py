@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from indel.files import read_json
+from indel.atomic_files import read_json
 from indel.model import DenoiserConfig
 from indel.training import checkpoints
 from indel.training.checkpoints import Snapshot

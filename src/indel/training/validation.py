@@ -10,12 +10,12 @@ from accelerate import Accelerator
 from torch import nn
 
 from indel.batch import Batch
+from indel.bound.likelihood import evaluate
 from indel.data import ArithmeticData, BatchStream
 from indel.data.streams import example_seeds
-from indel.likelihood import evaluate
 from indel.model import Denoiser
 from indel.randomness import RowSeeds
-from indel.sampling import generate
+from indel.sampling.generation import generate
 from indel.training.config import TrainingConfig
 
 

@@ -7,8 +7,8 @@ from html import escape
 
 from PIL import Image, ImageDraw, ImageFont
 
-from indel.plots import colours
-from indel.rendering import Fate
+from indel.drawing import colours
+from indel.drawing.terminal import Fate
 from indel.web.grids import Cell, Grid, Row
 
 COLOURS = {

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from indel.plots.colours import number_colours
+from indel.drawing.colours import number_colours
+from indel.drawing.terminal import Fate, column_order, step_name
 from indel.process.edits import INSERTED
-from indel.rendering import Fate, column_order, step_name
-from indel.tokens import Vocabulary
-from indel.trajectories import Trajectory
+from indel.sampling.trajectories import Trajectory
+from indel.vocabularies import Vocabulary
 
 OPENING, LEAVING = "+", "−"
 

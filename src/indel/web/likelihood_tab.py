@@ -11,8 +11,8 @@ from typing import Any
 import gradio as gr
 
 from indel.batch import Batch
-from indel.bound_estimates import BoundEstimate
-from indel.likelihood import evaluate
+from indel.bound.estimates import BoundEstimate
+from indel.bound.likelihood import evaluate
 from indel.model import Denoiser
 from indel.web import html, limits
 from indel.web.charts import bar_chart

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from indel.normalisation import normalise_text8
+from indel.text8_alphabet import normalise_text8
 
 SEEDS = 2**32 - 1
 

@@ -7,7 +7,7 @@ from string import ascii_lowercase
 
 from indel.model import Denoiser
 from indel.text_repair.known_words import KnownWords
-from indel.tokens import CharacterVocabulary, IntegerVocabulary
+from indel.vocabularies import CharacterVocabulary, IntegerVocabulary
 
 
 @dataclass(frozen=True)

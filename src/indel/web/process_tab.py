@@ -9,10 +9,10 @@ import gradio as gr
 import torch
 
 from indel.batch import Batch
+from indel.drawing.terminal import edit_columns, step_name
 from indel.process import Edits, Schedule, corrupt_chain, summarise
-from indel.rendering import edit_columns, step_name
-from indel.tokens import CharacterVocabulary
-from indel.trajectories import Trajectory
+from indel.sampling.trajectories import Trajectory
+from indel.vocabularies import CharacterVocabulary
 from indel.web import html, limits
 from indel.web.charts import line_chart
 from indel.web.events import Controls, in_browser, publish, seed_field

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
-from indel.plots.layouts import upright_rows
-from indel.rendering import EditColumn, Fate, Token, step_name
+from indel.drawing.layouts import upright_rows
+from indel.drawing.terminal import EditColumn, Fate, Token, step_name
 
 INKS = {
     Fate.KEPT: "var(--indel-ink)",

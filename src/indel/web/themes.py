@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from indel.plots import colours
+from indel.drawing import colours
 
 LIGHT = {
     "paper": "#ffffff",

@@ -12,8 +12,8 @@ from indel.batch import Batch
 from indel.data.streams import example_seeds
 from indel.model import Denoiser
 from indel.randomness import RowSeeds
-from indel.sampling import Samples, denoise_from, generate
-from indel.trajectories import Trajectory
+from indel.sampling.generation import Samples, denoise_from, generate
+from indel.sampling.trajectories import Trajectory
 from indel.web import html, limits
 from indel.web.events import Controls, publish, seed_field
 from indel.web.grids import Grid, Look, letter_look, number_look

@@ -1,0 +1,1 @@
+"""What is trained and what is reported: the objective, and bounds on the log-likelihood."""

@@ -1,0 +1,52 @@
+"""How a measure falls with the examples seen, one line a forward process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+from indel.drawing.colours import SERIES
+
+_DASHES = ("-", "--", "-.", ":")
+
+
+class Curve(NamedTuple):
+    """One run: examples seen, and what was measured then."""
+
+    examples: Sequence[int]
+    values: Sequence[float]
+
+
+def draw_learning_curves(
+    panels: Mapping[str, Mapping[str, Sequence[Curve]]],
+    *,
+    paper: Mapping[str, Mapping[str, float]] | None = None,
+) -> Figure:
+    """A panel for each measure, in it a colour for each name, a line for each of its runs.
+
+    `paper` gives by panel and name where the paper's own runs ended, drawn as a thin level line.
+    """
+    figure = Figure(
+        figsize=(4.75 * max(len(panels), 1), 3.9), facecolor="white", layout="constrained"
+    )
+    for number, (title, groups) in enumerate(panels.items(), start=1):
+        axis = figure.add_subplot(1, len(panels), number)
+        for (name, curves), colour, dashes in zip(groups.items(), SERIES, _DASHES, strict=False):
+            width = 1.3 if len(curves) == 1 else 0.9
+            for first, curve in zip([True] + [False] * len(curves), curves, strict=False):
+                label = name if first else None
+                axis.plot(*curve, color=colour, linestyle=dashes, linewidth=width, label=label)
+            level = (paper or {}).get(title, {}).get(name)
+            if level is not None:
+                axis.axhline(level, color=colour, linestyle=dashes, linewidth=0.6, alpha=0.7)
+        axis.set_title(title, fontsize=11)
+        axis.set_xlabel("examples seen")
+        axis.xaxis.set_major_locator(MaxNLocator(6))
+        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        axis.grid(alpha=0.25)
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.legend(frameon=False, fontsize=9)
+    return figure
