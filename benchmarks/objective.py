@@ -23,14 +23,19 @@ from pathlib import Path
 import torch
 
 from indel import Batch, CharacterVocabulary, IntegerVocabulary, Vocabulary
-from indel.bound.objective import Objective, step_terms
-from indel.bound.times import TimeLaw
 from indel.data.arithmetic import ArithmeticData
 from indel.model import Denoiser
 from indel.model.denoiser import DenoiserOutput
 from indel.model.length import LengthTable
 from indel.model.reverse import ReverseStep
 from indel.process import Schedule, corrupt, log_prob
+
+try:
+    from indel.bound.objective import Objective, step_terms
+    from indel.bound.times import TimeLaw
+except ModuleNotFoundError:  # a revision before there was a package `bound`, given to --against
+    from indel.objective import Objective, step_terms
+    from indel.times import TimeLaw
 
 REPEATS = 9
 
