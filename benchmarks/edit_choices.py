@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import torch
 
 from indel.bound.objective import Objective, length_term, marginal_terms, step_terms
-from indel.bound.times import TimeLaw
+from indel.bound.times import TimeDistribution
 from indel.data import ArithmeticData
 from indel.model import Denoiser
 from indel.model.reverse import EditWeights
@@ -37,16 +37,18 @@ def train(
         max_length=LIMIT,
         time_embedding=time_embedding,
     )
-    optimiser = torch.optim.AdamW(denoiser.parameters(), weight_decay=0.0)
-    decay = torch.optim.lr_scheduler.OneCycleLR(optimiser, 3e-3, total_steps=updates)
-    objective = Objective(schedule, TimeLaw.uniform(STEPS), max_length=LIMIT, weights=weights)
+    optimizer = torch.optim.AdamW(denoiser.parameters(), weight_decay=0.0)
+    decay = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=updates)
+    objective = Objective(
+        schedule, TimeDistribution.uniform(STEPS), max_length=LIMIT, weights=weights
+    )
     for update in range(updates):
         x_0 = data.batch(update, 32, "train")
         loss = objective(denoiser, denoiser.length, x_0, generator=generator).total.mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(denoiser.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
         decay.step()
     return denoiser.eval(), weights
 

@@ -42,9 +42,9 @@ TASKS: dict[str, Settings] = {
 _BEFORE: Settings = {
     "model.backbone": "t5",
     "model.num_heads": 4,
-    "optimiser.muon_learning_rate": 0.01,
-    "optimiser.schedule": "cosine",
-    "optimiser.average_decay": 0.998,
+    "optimizer.muon_learning_rate": 0.01,
+    "optimizer.schedule": "cosine",
+    "optimizer.average_decay": 0.998,
     "training.compile": False,
 }
 RECIPES: dict[str, dict[str, Settings]] = {
@@ -53,7 +53,7 @@ RECIPES: dict[str, dict[str, Settings]] = {
             **_BEFORE,
             "model.head_width": 32,
             "model.embedding_init": "normal",
-            "optimiser.learning_rate": 0.05,
+            "optimizer.learning_rate": 0.05,
         },
         "text8": {**_BEFORE, "model.head_width": 48},
     },
@@ -74,9 +74,9 @@ RECIPES: dict[str, dict[str, Settings]] = {
         "arithmetic": {"training.compile": False},
         "text8": {"training.compile": False},
     },
-    "muon-0.01": {"text8": {"optimiser.muon_learning_rate": 0.01}},
-    "muon-0.02": {"arithmetic": {"optimiser.muon_learning_rate": 0.02}},
-    "muon-0.03": {"arithmetic": {"optimiser.muon_learning_rate": 0.03}},
+    "muon-0.01": {"text8": {"optimizer.muon_learning_rate": 0.01}},
+    "muon-0.02": {"arithmetic": {"optimizer.muon_learning_rate": 0.02}},
+    "muon-0.03": {"arithmetic": {"optimizer.muon_learning_rate": 0.03}},
     "batch-16": {
         "arithmetic": {"training.batch_size": 16},
         "text8": {"training.batch_size": 16},
@@ -139,8 +139,8 @@ def lane(
         "training.save_every": max(1, steps // POINTS),
         "validation.every": max(1, steps // POINTS),
     }
-    if settings.get("optimiser.schedule") == "cosine":
-        settings["optimiser.period"] = steps
+    if settings.get("optimizer.schedule") == "cosine":
+        settings["optimizer.period"] = steps
     folder = out / name
     train(task, settings, folder, data)
     records = read_metrics(folder)

@@ -32,10 +32,10 @@ from indel.process import Schedule, corrupt, log_prob
 
 try:
     from indel.bound.objective import Objective, step_terms
-    from indel.bound.times import TimeLaw
+    from indel.bound.times import TimeDistribution
 except ModuleNotFoundError:  # a revision before there was a package `bound`, given to --against
     from indel.objective import Objective, step_terms
-    from indel.times import TimeLaw
+    from indel.times import TimeDistribution
 
 REPEATS = 9
 
@@ -67,14 +67,14 @@ def share_of_a_training_step(
     denoiser = Denoiser.from_preset(
         "small", vocabulary, schedule, generator=generator, max_length=128
     )
-    optimiser = torch.optim.AdamW(denoiser.parameters(), lr=1e-4)
-    objective = Objective(schedule, TimeLaw.uniform(steps), max_length=limit)
+    optimizer = torch.optim.AdamW(denoiser.parameters(), lr=1e-4)
+    objective = Objective(schedule, TimeDistribution.uniform(steps), max_length=limit)
 
     def training_step() -> None:
         loss = objective(denoiser, denoiser.length, x_0, generator=generator).total.mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
 
     def fixed_logits(x_t: Batch, t: torch.Tensor) -> DenoiserOutput:
         return DenoiserOutput(
@@ -179,7 +179,7 @@ def loss_job(
     x_0: Batch, schedule: Schedule, steps: int, limit: int | None
 ) -> Callable[[int], list[float]]:
     """From a seed to each sequence's loss and the norms of its gradients."""
-    objective = Objective(schedule, TimeLaw.uniform(steps), max_length=limit)
+    objective = Objective(schedule, TimeDistribution.uniform(steps), max_length=limit)
     length = LengthTable(300)
     generator = torch.Generator().manual_seed(1)
     sizes = (schedule.vocab_size + 1, 129)

@@ -60,7 +60,7 @@ def main() -> None:
     Objective.__call__ = started  # type: ignore[method-assign]
     watch.watch(Denoiser, "forward", "network, forward")
     watch.watch(Accelerator, "backward", "backward (network and loss)")
-    watch.watch(AcceleratedOptimizer, "step", "optimiser")
+    watch.watch(AcceleratedOptimizer, "step", "optimizer")
     config = load_config(
         "text8-sample",
         "laptop",

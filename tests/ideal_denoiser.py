@@ -10,7 +10,7 @@ from torch import Tensor
 from indel import Batch, IntegerVocabulary
 from indel.model import Denoiser, DenoiserConfig, DenoiserOutput, TransformerConfig
 from indel.process import Schedule, Step, edit_marginals, log_prob
-from indel.process.length_distribution import length_law
+from indel.process.length_distribution import length_distribution
 
 Data = Mapping[tuple[int, ...], float]
 # The network that a denoiser must have, where Bayes' rule stands in for it.
@@ -32,7 +32,7 @@ class IdealDenoiser(Denoiser):
         )
         self.data = Batch.from_lists(data)
         self.prob = torch.tensor(list(data.values()), dtype=torch.float64)
-        law = self.prob @ length_law(schedule, self.data.lengths, schedule.num_steps)
+        law = self.prob @ length_distribution(schedule, self.data.lengths, schedule.num_steps)
         self.length.fit(law, smoothing=0.0)
         # The network does not see INS: as if the last step inserted nothing.
         self.seen_by_time = [

@@ -88,7 +88,7 @@ def test_absorbing_replacements_are_masks() -> None:
 def test_qwerty_replacements_are_slips_of_the_finger() -> None:
     text = "the quick brown fox jumps over the lazy dog"
     rows = chain_rows(shown("corrupt", text, "--rate", "0", "--transition", "qwerty"), 10)
-    near = process.qwerty_neighbours()
+    near = process.qwerty_neighbors()
     slips = {
         (x, z)
         for before, after in pairwise(rows[:10])

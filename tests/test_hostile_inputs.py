@@ -42,10 +42,10 @@ def fuzz(what: str, count: int, seed: int, folder: Path) -> int:
     ("setting", "says"),
     [
         (f"model.width={10**400}", "model.width must be an integer ≤"),
-        (f"optimiser.clip={10**400}", "optimiser.clip must be a number"),
+        (f"optimizer.clip={10**400}", "optimizer.clip must be a number"),
         ("model.max_distance=1000000007", "max_distance must be an integer ≤ 1000000"),
         ("model.num_layers=10000000", "num_layers must be an integer ≤ 10000"),
-        (f"optimiser.learning_rate={10**400}", "optimiser.learning_rate must be a number"),
+        (f"optimizer.learning_rate={10**400}", "optimizer.learning_rate must be a number"),
         (f"training.steps={10**400}", "training.steps must be an integer ≤"),
         (f"training.seed={2**63}", "training.seed must be an integer ≤"),
         ("process.num_steps=1000000000", "process.num_steps must be an integer ≤ 10000"),

@@ -8,7 +8,7 @@ import torch
 from indel import Batch, IntegerVocabulary
 from indel.bound.likelihood import evaluate
 from indel.bound.objective import Objective, length_term, step_terms
-from indel.bound.times import TimeLaw
+from indel.bound.times import TimeDistribution
 from indel.model import Denoiser
 from indel.process import Schedule, corrupt
 
@@ -42,16 +42,16 @@ def train(rate: float, seed: int, *, updates: int) -> Denoiser:
     denoiser = Denoiser.from_preset(
         "tiny", IntegerVocabulary(SIZE), schedule, generator=generator, max_length=32
     )
-    optimiser = torch.optim.AdamW(denoiser.parameters(), lr=2e-3, weight_decay=0.0)
-    decay = torch.optim.lr_scheduler.OneCycleLR(optimiser, 3e-3, total_steps=updates)
-    objective = Objective(schedule, TimeLaw.uniform(STEPS), max_length=32)
+    optimizer = torch.optim.AdamW(denoiser.parameters(), lr=2e-3, weight_decay=0.0)
+    decay = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=updates)
+    objective = Objective(schedule, TimeDistribution.uniform(STEPS), max_length=32)
     for _ in range(updates):
         x_0 = toy_language(64, generator)
         loss = objective(denoiser, denoiser.length, x_0, generator=generator).total.mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(denoiser.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
         decay.step()
     return denoiser.eval()
 

@@ -1,4 +1,4 @@
-"""`normalise_text8` against the last lines of Matt Mahoney's filter, and on hostile text."""
+"""`normalize_text8` against the last lines of Matt Mahoney's filter, and on hostile text."""
 
 import re
 import time
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indel.text8_alphabet import normalise_text8
+from indel.text8_alphabet import normalize_text8
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
 DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
@@ -41,7 +41,7 @@ def mahoney(text: str) -> str:
     ],
 )
 def test_examples(text: str, expected: str) -> None:
-    assert normalise_text8(text) == expected
+    assert normalize_text8(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -59,26 +59,26 @@ def test_examples(text: str, expected: str) -> None:
     ],
 )
 def test_strip_accents(text: str, expected: str) -> None:
-    assert normalise_text8(text, strip_accents=True) == expected
+    assert normalize_text8(text, strip_accents=True) == expected
 
 
 @given(ANY_TEXT)
 def test_agrees_with_the_filter_of_text8(text: str) -> None:
-    assert normalise_text8(text) == mahoney(text)
+    assert normalize_text8(text) == mahoney(text)
 
 
 @given(ANY_TEXT)
 def test_strip_accents_is_the_filter_after_decomposition(text: str) -> None:
     decomposed = unicodedata.normalize("NFKD", text)
     unmarked = "".join(part for part in decomposed if unicodedata.category(part)[0] != "M")
-    assert normalise_text8(text, strip_accents=True) == mahoney(unmarked)
+    assert normalize_text8(text, strip_accents=True) == mahoney(unmarked)
 
 
 @given(ANY_TEXT, st.booleans())
 def test_output_is_words_of_a_to_z_and_stays_as_it_is(text: str, strip_accents: bool) -> None:
-    normalised = normalise_text8(text, strip_accents=strip_accents)
+    normalised = normalize_text8(text, strip_accents=strip_accents)
     assert re.fullmatch("([a-z]+( [a-z]+)*)?", normalised)
-    assert normalise_text8(normalised, strip_accents=strip_accents) == normalised
+    assert normalize_text8(normalised, strip_accents=strip_accents) == normalised
 
 
 @pytest.mark.parametrize("pattern", ["a", " ", "7", "\N{COMBINING ACUTE ACCENT}\u0323", "😀é"])
@@ -86,12 +86,12 @@ def test_output_is_words_of_a_to_z_and_stays_as_it_is(text: str, strip_accents: 
 def test_long_text_takes_linear_time(pattern: str, strip_accents: bool) -> None:
     text = pattern * (400_000 // len(pattern))
     start = time.process_time()
-    normalised = normalise_text8(text, strip_accents=strip_accents)
+    normalised = normalize_text8(text, strip_accents=strip_accents)
     assert time.process_time() - start < 2  # measured: 0.05 s; quadratic takes minutes
-    word = normalise_text8(pattern, strip_accents=strip_accents)
+    word = normalize_text8(pattern, strip_accents=strip_accents)
     assert len(normalised.replace(" ", "")) == len(word) * (400_000 // len(pattern))
 
 
 def test_text_must_be_str() -> None:
     with pytest.raises(TypeError):
-        normalise_text8(b"bytes")  # type: ignore[arg-type]
+        normalize_text8(b"bytes")  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ from tokenizers import (
 )
 
 from indel import vocabularies
-from indel.text8_alphabet import normalise_text8
+from indel.text8_alphabet import normalize_text8
 from indel.vocabularies import (
     ByteVocabulary,
     CharacterVocabulary,
@@ -105,7 +105,7 @@ def test_characters_round_trip(data: st.DataObject, characters: str) -> None:
 
 @given(st.text())
 def test_text8_encodes_every_normalised_text(text: str) -> None:
-    normalised = normalise_text8(text)
+    normalised = normalize_text8(text)
     assert TEXT8.decode(TEXT8.encode(normalised)) == normalised
 
 
@@ -155,7 +155,7 @@ def test_unknown_character_is_named_with_its_place_and_a_way_out() -> None:
     message = refusal(TEXT8.encode, "caf\N{LATIN SMALL LETTER E WITH ACUTE} é")
     assert "'é' (U+00E9) at position 3" in message
     assert repr(TEXT8.characters) in message
-    assert "indel.normalise_text8" in message
+    assert "indel.normalize_text8" in message
 
 
 def test_other_alphabets_are_not_sent_to_text8() -> None:

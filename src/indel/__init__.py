@@ -16,11 +16,11 @@ if TYPE_CHECKING:
         AbsorbingTransition,
         GaussianTransition,
         MatrixTransition,
-        NeighbourTransition,
+        NeighborTransition,
         UniformTransition,
     )
     from indel.randomness import RowSeeds
-    from indel.text8_alphabet import normalise_text8
+    from indel.text8_alphabet import normalize_text8
     from indel.text_repair.repairer import Repairer, repair
     from indel.text_repair.results import Repair
     from indel.training.open_training import train
@@ -40,7 +40,7 @@ _HOMES = {
     "Step": "process.steps",
     "UniformTransition": "process.transitions",
     "AbsorbingTransition": "process.transitions",
-    "NeighbourTransition": "process.transitions",
+    "NeighborTransition": "process.transitions",
     "GaussianTransition": "process.transitions",
     "MatrixTransition": "process.transitions",
     # sequences
@@ -52,7 +52,7 @@ _HOMES = {
     "Batch": "batch",
     "RowSeeds": "randomness",
     "Sequences": "data.sequences",
-    "normalise_text8": "text8_alphabet",
+    "normalize_text8": "text8_alphabet",
     # the model p_θ, and what is done with it
     "Denoiser": "model.denoiser",
     "load": "loading",
@@ -76,7 +76,7 @@ __all__ = [
     "GaussianTransition",
     "IntegerVocabulary",
     "MatrixTransition",
-    "NeighbourTransition",
+    "NeighborTransition",
     "Repair",
     "Repairer",
     "RowSeeds",
@@ -91,7 +91,7 @@ __all__ = [
     "generate",
     "load",
     "loss",
-    "normalise_text8",
+    "normalize_text8",
     "process",
     "repair",
     "train",

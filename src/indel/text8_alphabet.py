@@ -11,21 +11,21 @@ _ASCII_REPLACEMENTS = (
 )
 
 
-def normalise_text8(text: str, *, strip_accents: bool = False) -> str:
+def normalize_text8(text: str, *, strip_accents: bool = False) -> str:
     """Rewrite any text in a–z and single spaces, as Matt Mahoney's filter does for text8.
 
     ASCII letters become lower case, each ASCII digit becomes its English name, everything else is
     a space; runs of spaces become one, and there is none at either end (so nothing readable gives
     the empty text).
 
-    >>> normalise_text8("In 1984, Chloé didn't.")
+    >>> normalize_text8("In 1984, Chloé didn't.")
     'in one nine eight four chlo didn t'
 
     The filter knows ASCII only. With `strip_accents` each character is first replaced by its
     compatibility decomposition (NFKD) without combining marks, which also resolves ligatures and
     full-width or superscript forms; letters that have no decomposition ("ø", "ß") stay spaces.
 
-    >>> normalise_text8("Chloé ate ½ of the soufﬂé", strip_accents=True)
+    >>> normalize_text8("Chloé ate ½ of the soufﬂé", strip_accents=True)
     'chloe ate one two of the souffle'
     """
     if not isinstance(text, str):

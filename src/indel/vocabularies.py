@@ -191,7 +191,7 @@ class CharacterVocabulary(Vocabulary):
             (character,) = error.args
         allowed = repr(self.characters[:64]) + (" …" if self.size > 64 else "")
         hint = (
-            "; indel.normalise_text8 rewrites any text in text8's alphabet"
+            "; indel.normalize_text8 rewrites any text in text8's alphabet"
             if self._ids.keys() >= set(_TEXT8_CHARACTERS)
             else ""
         )

@@ -13,7 +13,7 @@ import oracles
 from cases import every_previous, steps_of
 from indel import Batch, IntegerVocabulary
 from indel.bound.objective import Objective, StepTerms, length_term, marginal_terms, step_terms
-from indel.bound.times import TimeLaw
+from indel.bound.times import TimeDistribution
 from indel.model import Denoiser, DenoiserConfig, LengthTable, TransformerConfig
 from indel.model.denoiser import DenoiserOutput
 from indel.model.reverse import EditWeights, ReverseStep
@@ -439,7 +439,7 @@ def test_the_bound_of_a_fitted_network_is_close_and_still_one() -> None:
     with torch.no_grad():
         table.logits[-1] = -30.0  # what is longer than any chain that is listed
     parameters = [network.token.requires_grad_(), network.deletions.requires_grad_()]
-    optimiser = torch.optim.Adam(parameters, lr=0.6)
+    optimizer = torch.optim.Adam(parameters, lr=0.6)
     batches = []
     for t in range(1, schedule.num_steps + 1):
         first = schedule.del_ if t == schedule.num_steps else 0
@@ -454,9 +454,9 @@ def test_the_bound_of_a_fitted_network_is_close_and_still_one() -> None:
             weight @ closed_form(schedule, network, x_0, x_ts, sources, t).total
             for t, x_ts, sources, weight in batches
         )
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     for parameter in parameters:
         parameter.requires_grad_(False)
     prob, lost = summed_over_chains(schedule, network, table, x_0, "normalised")
@@ -528,7 +528,7 @@ def test_the_loss_is_unbiased_for_any_law_of_times(options: dict) -> None:
     if "weights" in options:
         options = {"weights": EditWeights.joint(schedule.tables(CPU).jump)}
     objective = Objective(
-        schedule, TimeLaw(torch.tensor([0.6, 0.15, 0.25], dtype=torch.float64)), **options
+        schedule, TimeDistribution(torch.tensor([0.6, 0.15, 0.25], dtype=torch.float64)), **options
     )
     batch = Batch.from_lists([x_0] * rows)
     with torch.no_grad():
@@ -542,7 +542,7 @@ def test_the_loss_is_unbiased_for_any_law_of_times(options: dict) -> None:
 
 def test_the_report_adds_up() -> None:
     schedule = SCHEDULES["uniform"]
-    law = TimeLaw(torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64))
+    law = TimeDistribution(torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64))
     x_0 = Batch.from_lists([[0, 1], [], [1], [1, 1, 0]])
     loss = Objective(schedule, law)(
         Network(schedule), some_lengths(), x_0, generator=torch.Generator().manual_seed(0)
@@ -565,7 +565,7 @@ def test_over_long_sequences_are_drawn_again() -> None:
         return Network(schedule)(x_t, t)
 
     for limit, longest in [(4, 4), (None, 5)]:
-        objective = Objective(schedule, TimeLaw.uniform(6), max_length=limit)
+        objective = Objective(schedule, TimeDistribution.uniform(6), max_length=limit)
         objective(denoise, some_lengths(), x_0, generator=torch.Generator().manual_seed(0))
         assert (seen[-1].width <= longest) == (limit is not None)
 
@@ -711,7 +711,7 @@ def test_there_is_zero_probability_inside() -> None:
 def test_batches_of_nothing(name: str, marginalise: bool) -> None:
     schedule = THREE[name]
     denoiser = denoiser_of(schedule)
-    objective = Objective(schedule, TimeLaw.uniform(4), marginalise=marginalise)
+    objective = Objective(schedule, TimeDistribution.uniform(4), marginalise=marginalise)
     for rows in ([], [[]], [[], [], [], [], [], [], [], []]):
         batch = Batch.from_lists(rows)
         generator = torch.Generator().manual_seed(0)
@@ -793,14 +793,14 @@ def test_a_sequence_gets_the_same_noise_and_logits_in_any_company(padding: int) 
 def test_the_last_step_must_delete_all(last: Step) -> None:
     schedule = Schedule([Step(0.1, 0.2, UniformTransition(2, 0.5)), last])
     with pytest.raises(ValueError, match="last step must delete everything and insert nothing"):
-        Objective(schedule, TimeLaw.uniform(2))
+        Objective(schedule, TimeDistribution.uniform(2))
     with pytest.raises(ValueError, match="last step must delete everything and insert nothing"):
         length_term(schedule, LengthTable(3), torch.tensor([1]))
 
 
 def test_at_least_one_summary() -> None:
     with pytest.raises(ValueError, match="edit_samples must be at least 1, got 0"):
-        Objective(SCHEDULES["uniform"], TimeLaw.uniform(3), edit_samples=0)
+        Objective(SCHEDULES["uniform"], TimeDistribution.uniform(3), edit_samples=0)
 
 
 @pytest.mark.parametrize("name", ["deletions alone", "dense"])

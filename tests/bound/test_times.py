@@ -6,7 +6,7 @@ import pytest
 import torch
 from scipy import stats
 
-from indel.bound.times import TermSizes, TimeLaw
+from indel.bound.times import TermSizes, TimeDistribution
 from indel.randomness import RowSeeds
 
 UNEVEN = torch.tensor([0.05, 0.35, 0.4, 0.2], dtype=torch.float64)
@@ -16,7 +16,7 @@ def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def batches(law: TimeLaw, rows: int, draws: int) -> torch.Tensor:
+def batches(law: TimeDistribution, rows: int, draws: int) -> torch.Tensor:
     """Times of many batches, (draws, rows)."""
     source = generator(rows)
     return torch.stack([law.draw(rows, generator=source)[0] for _ in range(draws)])
@@ -26,7 +26,7 @@ def batches(law: TimeLaw, rows: int, draws: int) -> torch.Tensor:
 @pytest.mark.parametrize("prob", [torch.ones(4).double(), UNEVEN], ids=["uniform", "uneven"])
 def test_each_row_alone_has_the_law(prob: torch.Tensor, rows: int) -> None:
     """Exactly P(t), whatever the stratification: the places of a row are drawn alike."""
-    law = TimeLaw(prob)
+    law = TimeDistribution(prob)
     times = batches(law, rows, 2000)
     for row in range(rows):
         seen = torch.bincount(times[:, row], minlength=5)[1:]
@@ -36,7 +36,7 @@ def test_each_row_alone_has_the_law(prob: torch.Tensor, rows: int) -> None:
 
 
 def test_the_same_test_sees_another_law() -> None:
-    times = batches(TimeLaw(UNEVEN), 3, 2000)
+    times = batches(TimeDistribution(UNEVEN), 3, 2000)
     seen = torch.bincount(times[:, 0], minlength=5)[1:].numpy()
     wrong = (UNEVEN + torch.tensor([0.03, -0.03, 0.0, 0.0])) * 2000
     assert stats.chisquare(seen, wrong.numpy()).pvalue < 0.001
@@ -44,7 +44,7 @@ def test_the_same_test_sees_another_law() -> None:
 
 def test_every_batch_is_spread_evenly() -> None:
     """Times below any one of n strata are ⌊n P⌋ or one more."""
-    law = TimeLaw(UNEVEN)
+    law = TimeDistribution(UNEVEN)
     for rows in (1, 2, 5, 8, 20):
         times = batches(law, rows, 50)
         for t in range(1, 5):
@@ -52,13 +52,13 @@ def test_every_batch_is_spread_evenly() -> None:
             expected = rows * float(law.prob[:t].sum())
             assert bool((below >= math.floor(expected - 1e-9)).all())
             assert bool((below <= math.ceil(expected + 1e-9)).all())
-    uniform = batches(TimeLaw.uniform(4), 8, 20)
+    uniform = batches(TimeDistribution.uniform(4), 8, 20)
     assert bool((uniform.sort(dim=1).values == torch.tensor([1, 1, 2, 2, 3, 3, 4, 4])).all())
 
 
 def test_rows_do_not_take_turns() -> None:
     """Which row gets which stratum is random: early rows are not always early in time."""
-    times = batches(TimeLaw.uniform(4), 4, 2000)
+    times = batches(TimeDistribution.uniform(4), 4, 2000)
     assert (times[:, 0] == 1).sum() == pytest.approx(500, abs=100)
     together = torch.bincount((times[:, 0] - 1) * 4 + times[:, 1] - 1, minlength=16)
     # Two rows of one batch never share a stratum, and all other pairs are alike.
@@ -70,7 +70,7 @@ def test_rows_do_not_take_turns() -> None:
 @pytest.mark.parametrize("rows", [1, 3, 8])
 def test_weights_make_the_mean_over_strata_the_sum_over_times(rows: int) -> None:
     """Σ_strata E[f(t)/P(t)]/n = Σ_t f(t), each stratum integrated exactly over its noise."""
-    law = TimeLaw(UNEVEN)
+    law = TimeDistribution(UNEVEN)
     terms = torch.tensor([3.0, -1.0, 0.25, 7.0], dtype=torch.float64)
     edges = torch.cat([torch.zeros(1).double(), law.prob.cumsum(dim=0)]).tolist()
     total = 0.0
@@ -91,7 +91,7 @@ def test_weights_make_the_mean_over_strata_the_sum_over_times(rows: int) -> None
 
 
 def test_the_weighted_mean_is_unbiased() -> None:
-    law = TimeLaw(UNEVEN)
+    law = TimeDistribution(UNEVEN)
     terms = torch.tensor([3.0, -1.0, 0.25, 7.0], dtype=torch.float64)
     source = generator(5)
     means = []
@@ -104,23 +104,23 @@ def test_the_weighted_mean_is_unbiased() -> None:
 
 
 def test_draws_repeat_with_their_seed() -> None:
-    law = TimeLaw(UNEVEN)
+    law = TimeDistribution(UNEVEN)
     first, again, other = (law.draw(50, generator=generator(seed))[0] for seed in (1, 1, 2))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 
 
 def test_no_rows() -> None:
-    t, weight = TimeLaw.uniform(3).draw(0, generator=generator())
+    t, weight = TimeDistribution.uniform(3).draw(0, generator=generator())
     assert t.shape == weight.shape == (0,)
     assert t.dtype == torch.int64
 
 
 def test_a_law_is_normalised_and_must_reach_every_time() -> None:
-    torch.testing.assert_close(TimeLaw(UNEVEN * 8).prob, UNEVEN)
+    torch.testing.assert_close(TimeDistribution(UNEVEN * 8).prob, UNEVEN)
     for wrong in ([0.5, 0.0, 0.5], [1.0, -1.0], [1.0, math.nan], [1.0, math.inf], []):
         with pytest.raises(ValueError, match="positive"):
-            TimeLaw(torch.tensor(wrong, dtype=torch.float64))
+            TimeDistribution(torch.tensor(wrong, dtype=torch.float64))
 
 
 # --- by the size of the terms -------------------------------------------------------------------
@@ -158,7 +158,7 @@ def test_sizes_keep_no_graph() -> None:
 
 def test_low_noise_counts_each_term_by_how_often_it_is_drawn() -> None:
     """E[weight · f(t)] = T · Σ P(t) f(t), P(t) ∝ T + 1 − t: a weighted sum, not the bound."""
-    law = TimeLaw.low_noise(4)
+    law = TimeDistribution.low_noise(4)
     terms = torch.tensor([3.0, -1.0, 0.25, 7.0], dtype=torch.float64)
     times = batches(law, 10, 2000)
     _, weight = law.draw(10, generator=RowSeeds(torch.arange(10)))

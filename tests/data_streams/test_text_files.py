@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from indel.data import DataError, DataUnavailable, TextFiles, text_files
-from indel.text8_alphabet import normalise_text8
+from indel.text8_alphabet import normalize_text8
 from indel.vocabularies import ByteVocabulary, CharacterVocabulary, TokenizerVocabulary, Vocabulary
 
 WORDS = "In 1984 the naïve dog — 3 years old — chased Chloé’s cat\r\n\tround\n\n the 42 gärten. "
@@ -78,7 +78,7 @@ def test_normalised_pieces_are_the_normalised_whole(
     folder = written(
         tmp_path_factory.mktemp("t"), {f"{n}.txt": text for n, text in enumerate(texts)}
     )
-    expected = TEXT8.encode(normalise_text8("\n".join(texts)))
+    expected = TEXT8.encode(normalize_text8("\n".join(texts)))
     patch = pytest.MonkeyPatch()
     for piece in (1, 3, 1000):
         patch.setattr(text_files, "_PIECE", piece)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from indel import Batch, CharacterVocabulary, IntegerVocabulary
-from indel.drawing import colours
+from indel.drawing import colors
 from indel.drawing.edit_arrows import figure2
 from indel.drawing.layouts import upright_rows
 from indel.drawing.learning_curves import Curve, draw_learning_curves
@@ -122,12 +122,12 @@ def test_figure2_draws_the_paper_s_chain_and_the_edits_that_follow_from_it() -> 
     kinds = [to_hex(arrow.get_edgecolor()) for arrow in arrows]
     # Chain: 6 + 6 + 7 links. Summary: a, b → h, c → i, d → DEL and f, inserted g, INS and DEL.
     assert len(arrows) == 19 + 8
-    assert kinds[19:].count(to_hex(colours.INSERT)) == 3
-    assert kinds[19:].count(to_hex(colours.REPLACE)) == 2
+    assert kinds[19:].count(to_hex(colors.INSERT)) == 3
+    assert kinds[19:].count(to_hex(colors.REPLACE)) == 2
     assert kinds[19:].count(to_hex("black")) == 2
     # e alone is lost without a trace: a line to a dot and no arrow.
     stubs = [line for line in axis.lines if len(line.get_xdata()) == 2]
-    assert [to_hex(line.get_color()) for line in stubs].count(to_hex(colours.DELETE)) == 1
+    assert [to_hex(line.get_color()) for line in stubs].count(to_hex(colors.DELETE)) == 1
     shown = texts(figure)
     assert (shown.count("INS"), shown.count("DEL"), shown.count("e")) == (5, 6, 2)
     assert r"$a_{0\to 3}$" in shown

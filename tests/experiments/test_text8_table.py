@@ -33,8 +33,8 @@ def record_of(*runs: tuple[float, int, float, str, float]) -> dict[str, Any]:
 def test_paper_scale_sweeps_twelve_schedules_for_each_rate(tmp_path: Path) -> None:
     runs = planned_runs(Request(scale="paper", out=tmp_path, data=tmp_path / "text8.zip"))
     assert len(runs) == len({run.name for run in runs}) == 48
-    optimisers = {(r.config.optimiser.learning_rate, r.config.optimiser.schedule) for r in runs}
-    assert len(optimisers) == 12
+    optimizers = {(r.config.optimizer.learning_rate, r.config.optimizer.schedule) for r in runs}
+    assert len(optimizers) == 12
     assert {run.rate for run in runs} == set(RATES)
     config = runs[0].config
     assert (config.training.steps, config.training.batch_size) == (1_000_000, 512)

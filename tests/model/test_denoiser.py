@@ -210,15 +210,15 @@ def test_overfitting_one_batch() -> None:
     left = torch.where(x_t.mask, torch.roll(tokens, 1, dims=1), 0)
     left[:, 0] = VOCABULARY.ins
     rows = torch.arange(16)
-    optimiser = torch.optim.Adam(denoiser.parameters(), lr=3e-3)
+    optimizer = torch.optim.Adam(denoiser.parameters(), lr=3e-3)
     for _ in range(80):
         output = denoiser(x_t, 3)
         loss = nn.functional.cross_entropy(output.logits_token[x_t.mask], left[x_t.mask])
         at_eos = output.logits_deletions[rows, x_t.lengths]
         loss = loss + nn.functional.cross_entropy(at_eos, x_t.lengths)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     assert loss.item() < 0.2
 
 

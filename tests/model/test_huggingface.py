@@ -46,7 +46,7 @@ def test_bert_trains_a_step() -> None:
         tokens = output.logits_token.log_softmax(-1)[x_t.mask][:, 0]
         return -tokens.mean() - output.logits_deletions[:, 0].log_softmax(-1)[:, 2].mean()
 
-    optimiser = torch.optim.SGD(denoiser.parameters(), lr=0.05)
+    optimizer = torch.optim.SGD(denoiser.parameters(), lr=0.05)
     before = loss()
     before.backward()
     trained = [name for name, p in denoiser.named_parameters() if not name.startswith("length")]
@@ -54,7 +54,7 @@ def test_bert_trains_a_step() -> None:
         gradient = denoiser.get_parameter(name).grad
         assert gradient is not None, name
         assert bool(gradient.isfinite().all()), name
-    optimiser.step()
+    optimizer.step()
     assert loss().item() < before.item()
 
 

@@ -93,11 +93,11 @@ def test_a_tail_of_one_length_is_finite() -> None:
 def test_gradient_descent_learns_it() -> None:
     table = LengthTable(4)
     lengths = torch.tensor([2, 2, 2, 4, 7])
-    optimiser = torch.optim.Adam(table.parameters(), lr=0.1)
+    optimizer = torch.optim.Adam(table.parameters(), lr=0.1)
     for _ in range(200):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         (-table.log_prob(lengths).mean()).backward()
-        optimiser.step()
+        optimizer.step()
     assert table.log_prob(torch.tensor(2)).exp().item() == pytest.approx(0.6, abs=0.02)
     assert torch.sigmoid(table.logit_tail).item() == pytest.approx(2 / 3, abs=0.02)
 

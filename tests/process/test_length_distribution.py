@@ -10,7 +10,7 @@ import oracles
 from cases import library_step
 from indel import Batch
 from indel.process import Schedule, corrupt, corrupt_chain
-from indel.process.length_distribution import length_law
+from indel.process.length_distribution import length_distribution
 from oracles import OracleStep
 
 STEPS = (
@@ -23,7 +23,7 @@ SCHEDULE = Schedule(map(library_step, STEPS))
 
 @pytest.mark.parametrize("t", [0, 1, 2, 3])
 def test_it_is_the_sum_over_all_sequences_of_a_length(t: int) -> None:
-    law = length_law(SCHEDULE, torch.tensor([0, 1, 3]), t)
+    law = length_distribution(SCHEDULE, torch.tensor([0, 1, 3]), t)
     # At T all tokens are DEL, so longer sequences are few enough to sum over.
     longest, tokens = (7, (3,)) if t == 3 else (4, range(4))
     for row, count in enumerate([0, 1, 3]):
@@ -41,10 +41,10 @@ def test_what_is_cut_off_is_nothing(rate: float, t: int) -> None:
     """The rows sum to 1, for long sequences too, and in any company."""
     schedule = Schedule.paper(5, 6, rate)
     lengths = torch.tensor([0, 3, 400, 3])
-    law = length_law(schedule, lengths, t)
+    law = length_distribution(schedule, lengths, t)
     torch.testing.assert_close(law.sum(dim=1), torch.ones(4).double(), rtol=0, atol=1e-10)
     assert torch.equal(law[1], law[3])
-    alone = length_law(schedule, torch.tensor([3]), t)
+    alone = length_distribution(schedule, torch.tensor([3]), t)
     torch.testing.assert_close(law[1, : alone.shape[1]], alone[0], rtol=0, atol=1e-14)
     assert float(law[1, alone.shape[1] :].sum()) < 1e-12
     if rate == 0.0 or t == 0:
@@ -53,7 +53,7 @@ def test_what_is_cut_off_is_nothing(rate: float, t: int) -> None:
 
 
 def test_no_sequences() -> None:
-    assert length_law(SCHEDULE, torch.zeros(0, dtype=torch.int64), 2).shape[0] == 0
+    assert length_distribution(SCHEDULE, torch.zeros(0, dtype=torch.int64), 2).shape[0] == 0
 
 
 @pytest.mark.parametrize("t", [2, 4, 6])
@@ -61,7 +61,7 @@ def test_it_is_how_long_corrupted_sequences_are(t: int) -> None:
     schedule, draws = Schedule.paper(3, 6, 0.7), 30_000
     x_0 = Batch.from_lists([[0, 1, 2, 1, 1]] * draws)
     generator = torch.Generator().manual_seed(t)
-    law = length_law(schedule, torch.tensor([5]), t)[0]
+    law = length_distribution(schedule, torch.tensor([5]), t)[0]
     jumps = corrupt(schedule, x_0, t, generator=generator).x_t.lengths
     chains = corrupt_chain(schedule, x_0, generator=generator)[t].lengths
     for lengths in (jumps, chains):
@@ -73,7 +73,7 @@ def test_the_same_test_sees_a_law_that_is_off() -> None:
     x_0 = Batch.from_lists([[0, 1, 2, 1, 1]] * draws)
     generator = torch.Generator().manual_seed(4)
     lengths = corrupt(schedule, x_0, 4, generator=generator).x_t.lengths
-    other = length_law(Schedule.paper(3, 6, 0.73), torch.tensor([5]), 4)[0]
+    other = length_distribution(Schedule.paper(3, 6, 0.73), torch.tensor([5]), 4)[0]
     assert p_value(lengths, other) < 0.001
 
 

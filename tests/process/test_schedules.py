@@ -20,7 +20,7 @@ from indel.process import (
     IdentityTransition,
     MatrixTransition,
     MixtureTransition,
-    NeighbourTransition,
+    NeighborTransition,
     Schedule,
     Step,
     UniformTransition,
@@ -456,7 +456,7 @@ def some_schedules() -> dict[str, Schedule]:
     ]
     dense = [
         Step(0.1, 0.2, GaussianTransition(4, 0.7, 2)),
-        Step(0.1, 0.2, NeighbourTransition(4, {0: [1], 3: [1, 2]}, 0.9), FRESH),
+        Step(0.1, 0.2, NeighborTransition(4, {0: [1], 3: [1, 2]}, 0.9), FRESH),
         Step(0.1, 0.2, blocks(4, 0.3)),
     ]
     return {

@@ -17,11 +17,11 @@ from indel.process import (
     IdentityTransition,
     MatrixTransition,
     MixtureTransition,
-    NeighbourTransition,
+    NeighborTransition,
     Transition,
     UniformTransition,
     checks,
-    qwerty_neighbours,
+    qwerty_neighbors,
 )
 from indel.process.measures import Measure, Point, Uniform
 from indel.process.transitions import transition_from_dict
@@ -88,7 +88,7 @@ def recipes(draw: st.DrawFn, size: int, kinds: tuple[str, ...] = KINDS) -> Recip
                 if size > 1
             }
             dense = dense_neighbour(size, graph, keep)
-            return partial(NeighbourTransition, size, graph, keep), dense
+            return partial(NeighborTransition, size, graph, keep), dense
         case _:
             weights = st.lists(st.sampled_from([0, 1, 2, 5]), min_size=size, max_size=size)
             rows = [draw(weights.filter(any)) for _ in range(size)]
@@ -150,7 +150,7 @@ def examples(size: int) -> dict[str, Pair]:
             dense_mixture(size, 0.6, lambda y: float(y == 2)),
         ),
         "gaussian": (GaussianTransition(size, 1.5, 2), dense_gaussian(size, 1.5, 2)),
-        "neighbour": (NeighbourTransition(size, graph, 0.3), dense_neighbour(size, graph, 0.3)),
+        "neighbour": (NeighborTransition(size, graph, 0.3), dense_neighbour(size, graph, 0.3)),
         "matrix": (MatrixTransition(matrix.tolist()), matrix),
     }
 
@@ -265,7 +265,7 @@ def test_mixtures_stay_mixtures(chain: list[Recipe]) -> None:
     ("call", "name"),
     [
         (lambda: GaussianTransition(4097, 1.0), "GaussianTransition"),
-        (lambda: NeighbourTransition(4097, {}, 0.5), "NeighbourTransition"),
+        (lambda: NeighborTransition(4097, {}, 0.5), "NeighborTransition"),
         (
             lambda: MatrixTransition(torch.ones(1, 1, dtype=torch.float64).expand(4097, 4097)),
             "MatrixTransition",
@@ -310,8 +310,8 @@ def test_a_narrow_gaussian_stays() -> None:
     assert torch.equal(GaussianTransition(4, 1e-300).matrix(), torch.eye(4, dtype=torch.float64))
 
 
-def test_qwerty_neighbours_touch_each_other() -> None:
-    graph = qwerty_neighbours()
+def test_qwerty_neighbors_touch_each_other() -> None:
+    graph = qwerty_neighbors()
     assert sorted(graph) == [chr(code) for code in range(ord("a"), ord("z") + 1)]
     for letter, around in graph.items():
         assert letter not in around
@@ -326,7 +326,7 @@ def test_qwerty_neighbours_touch_each_other() -> None:
 
 def test_qwerty_moves_letters_only() -> None:
     characters = "qwa -Q1z"
-    matrix = NeighbourTransition.qwerty(characters, 0.25).matrix()
+    matrix = NeighborTransition.qwerty(characters, 0.25).matrix()
     graph = {0: [1, 2], 1: [0, 2], 2: [0, 1, 7], 7: [2]}
     np.testing.assert_allclose(matrix, dense_neighbour(8, graph, 0.25), **EXACT)
     for other in " -Q1":
@@ -336,18 +336,18 @@ def test_qwerty_moves_letters_only() -> None:
 
 
 def test_a_letter_whose_neighbours_are_not_in_the_vocabulary_stays() -> None:
-    matrix = NeighbourTransition.qwerty("qmx", 0.25).matrix()
+    matrix = NeighborTransition.qwerty("qmx", 0.25).matrix()
     assert torch.equal(matrix, torch.eye(3, dtype=torch.float64))
 
 
 def test_a_neighbour_named_twice_counts_once() -> None:
-    twice = NeighbourTransition(3, {0: [1, 1, 2]}, 0.5).matrix()
+    twice = NeighborTransition(3, {0: [1, 1, 2]}, 0.5).matrix()
     assert twice[0].tolist() == [0.5, 0.25, 0.25]
 
 
 def test_qwerty_refuses_a_character_that_comes_twice() -> None:
     with pytest.raises(ValueError, match="'a'"):
-        NeighbourTransition.qwerty("aas", 0.5)
+        NeighborTransition.qwerty("aas", 0.5)
 
 
 def test_matrix_gives_a_copy() -> None:

@@ -16,7 +16,7 @@ from indel.process import (
     AbsorbingTransition,
     IdentityTransition,
     MatrixTransition,
-    NeighbourTransition,
+    NeighborTransition,
     Schedule,
     Step,
     UniformTransition,
@@ -118,7 +118,7 @@ def quiet(family: str) -> Schedule:
     make = {
         "uniform": lambda keep: UniformTransition(3, keep),
         "absorbing": lambda keep: AbsorbingTransition(3, keep, mask=1),
-        "dense": lambda keep: NeighbourTransition(3, {0: [1], 1: [0, 2]}, keep),
+        "dense": lambda keep: NeighborTransition(3, {0: [1], 1: [0, 2]}, keep),
     }[family]
     pi = torch.tensor([0.2, 0.5, 0.3])
     return Schedule(

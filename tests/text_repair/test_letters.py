@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indel import normalise_text8
+from indel import normalize_text8
 from indel.text_repair.letters import LONGEST_WORD, Hold, Stretch, stretches
 from text_repair.hostile_texts import anything, tricky
 
@@ -43,14 +43,14 @@ def test_letters_are_words_and_their_places_are_in_order(text: str) -> None:
 @settings(deadline=None)
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=50))
 def test_ascii_is_seen_as_text8_has_it(text: str) -> None:
-    assert only(f"free {text}").letters == normalise_text8(f"free {text}")
+    assert only(f"free {text}").letters == normalize_text8(f"free {text}")
 
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from([*"àÉñü½²ﬂＡ℡ßй漢", "Ångström"]), max_size=8))
 def test_other_letters_are_seen_without_their_accents(words: list[str]) -> None:
     text = "free " + " ".join(words)
-    assert only(text).letters == normalise_text8(text, strip_accents=True)
+    assert only(text).letters == normalize_text8(text, strip_accents=True)
 
 
 @pytest.mark.parametrize(

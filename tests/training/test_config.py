@@ -20,7 +20,7 @@ def test_preset_then_file_then_overrides(tmp_path: Path) -> None:
     config = load_config("arithmetic", "tiny", file=file, overrides={"training.steps": 9})
     preset = load_config("arithmetic", "tiny")
     assert (config.training.steps, config.training.batch_size) == (9, 16)
-    assert config.optimiser == preset.optimiser
+    assert config.optimizer == preset.optimizer
     assert preset.training.steps not in (7, 9)
 
 
@@ -41,9 +41,9 @@ def test_paper_presets_are_the_papers_numbers() -> None:
         assert config.model.stack().num_layers == layers
         assert config.model.stack().position_init == "zeros"
         assert config.process.num_steps == times
-        assert (config.optimiser.name, config.optimiser.warm_up) == ("adam", 5000)
-        assert config.optimiser.learning_rate == 2e-4
-        assert config.optimiser.schedule == "constant"
+        assert (config.optimizer.name, config.optimizer.warm_up) == ("adam", 5000)
+        assert config.optimizer.learning_rate == 2e-4
+        assert config.optimizer.schedule == "constant"
     assert text8.model.max_length == 127
     assert text8.model is not None
     assert text8.model.limit_length
@@ -56,10 +56,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"training.steps": 0}, r"training\.steps must be an integer ≥ 1, got 0"),
     ({"training.steps": True}, r"training\.steps must be an integer ≥ 1, got True"),
     ({"training.batch_size": 9, "training.accumulate": 2}, r"multiple of training\.accumulate = 2"),
-    ({"optimiser.learning_rate": -1.0}, r"optimiser\.learning_rate must be a number > 0, got -1"),
-    ({"optimiser.learning_rate": float("nan")}, r"optimiser\.learning_rate must be a number > 0"),
-    ({"optimiser.beta2": 1.0}, r"optimiser\.beta2 must be a number ≥ 0 and < 1, got 1"),
-    ({"optimiser.name": "adam", "optimiser.weight_decay": 0.1}, "weight_decay must be 0 for"),
+    ({"optimizer.learning_rate": -1.0}, r"optimizer\.learning_rate must be a number > 0, got -1"),
+    ({"optimizer.learning_rate": float("nan")}, r"optimizer\.learning_rate must be a number > 0"),
+    ({"optimizer.beta2": 1.0}, r"optimizer\.beta2 must be a number ≥ 0 and < 1, got 1"),
+    ({"optimizer.name": "adam", "optimizer.weight_decay": 0.1}, "weight_decay must be 0 for"),
     ({"process.rate": 1.5}, r"process\.rate must be a number ≥ 0 and < 1, got 1\.5"),
     ({"process.num_steps": 1}, r"process\.num_steps must be an integer ≥ 2, got 1"),
     ({"model.preset": "smal"}, r"model\.preset must be .*did you mean 'small'\?"),
@@ -74,7 +74,7 @@ OF_ANOTHER_TYPE: list[tuple[dict[str, Any], str]] = [
     ({"training.batch_size": 2.5}, r"training\.batch_size must be an integer"),
     ({"training.times": "often"}, r"training\.times must be one of uniform, term-size, low-noise"),
     ({"training.compile": "yes"}, r"training\.compile must be true or false, got 'yes'"),
-    ({"optimiser.name": "adma"}, r"optimiser\.name must be .*did you mean 'adam'\?"),
+    ({"optimizer.name": "adma"}, r"optimizer\.name must be .*did you mean 'adam'\?"),
     ({"process.transition": "gauss"}, r"process\.transition must be one of"),
     (
         {"model.backbone": "t5", "model.position_init": "far"},
@@ -156,8 +156,20 @@ def test_options_of_a_preset_are_for_its_own_data(tmp_path: Path) -> None:
     file.write_text('[data]\nname = "arithmetic"\n[data.options]\nnumbers = 9\n')
     config = load_config("text8-sample", "tiny", file=file, overrides={"data.options.max_step": 2})
     assert config.data.options == {"numbers": 9, "max_step": 2}
-    assert config.optimiser == preset.optimiser
+    assert config.optimizer == preset.optimizer
     same = {"data.name": "text8-sample", "data.options.chunk_length": 16}
     assert load_config("text8-sample", "tiny", overrides=same).data.options == {"chunk_length": 16}
     longer = load_config("arithmetic", "tiny", overrides={"data.options.max_length": 12})
     assert longer.data.options["numbers"] == 16
+
+
+def test_configs_with_the_former_spelling_load_with_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    former = load_config("arithmetic", "tiny").to_dict()
+    former["optimiser"] = former.pop("optimizer") | {"warm_up": 7}
+    loaded = TrainingConfig.from_dict(former)
+    assert loaded.optimizer.warm_up == 7
+    assert "'optimiser' of a config is called 'optimizer' now" in caplog.text
+    changed = load_config("arithmetic", "tiny", overrides={"optimiser.warm_up": 7})
+    assert changed == loaded

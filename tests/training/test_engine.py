@@ -11,7 +11,7 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from indel.bound.objective import Objective
-from indel.bound.times import TimeLaw
+from indel.bound.times import TimeDistribution
 from indel.data import BatchStream
 from indel.model import Denoiser
 from indel.training import NonFiniteError, load_config, read_metrics, train
@@ -51,7 +51,7 @@ def test_accumulation_trains_as_one_batch(tmp_path: Path) -> None:
 
 def test_processes_and_micro_batches_cut_the_same_batch() -> None:
     data = very_small().open_data()
-    law, cpu = TimeLaw.uniform(4), torch.device("cpu")
+    law, cpu = TimeDistribution.uniform(4), torch.device("cpu")
 
     def rows(processes: int, accumulate: int) -> list[object]:
         found: list[object] = []
@@ -145,7 +145,7 @@ def unigram_and_length(data: BatchStream) -> float:
 
 
 def untrained_error_rate(folder: Path) -> float:
-    changes = {"optimiser.learning_rate": 1e-12, "optimiser.muon_learning_rate": 1e-12}
+    changes = {"optimizer.learning_rate": 1e-12, "optimizer.muon_learning_rate": 1e-12}
     changes |= {"training.steps": 1, "training.batch_size": 2}
     train(load_config("arithmetic", "tiny", overrides=changes), folder)
     rate = read_metrics(folder)[-1]["error_rate"]

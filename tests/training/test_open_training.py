@@ -131,7 +131,7 @@ def test_a_run_of_a_config_is_the_run_of_its_model_and_data(tmp_path: Path) -> N
     config = very_small(training__steps=6)
     one = train_config(config, tmp_path / "config")
     data = config.open_data()
-    names = ("optimiser", "training", "validation")
+    names = ("optimizer", "training", "validation")
     settings = {
         f"{section}.{name}": value
         for section, values in config.to_dict().items()
@@ -197,7 +197,7 @@ def test_the_commands_read_its_folder(trained: Path, capsys: pytest.CaptureFixtu
     [
         ({"steps": 0}, "steps must be an integer ≥ 1, got 0"),
         ({"settings": {"model.width": 8}}, "'model.width' is not a setting here"),
-        ({"settings": {"optimiser.nam": "adam"}}, "did you mean 'name'"),
+        ({"settings": {"optimizer.nam": "adam"}}, "did you mean 'name'"),
         ({"batch_size": -1}, "batch_size"),
     ],
 )
@@ -219,10 +219,10 @@ def test_data_that_does_not_fit_is_refused(tmp_path: Path) -> None:
 def test_the_recipe_scales_with_the_number_of_steps() -> None:
     for steps in (1, 2, 30, 2_000, 100_000):
         sections = recipe(steps)
-        optimiser = sections["optimiser"]
-        assert optimiser["name"] == "muon"
-        assert 1 <= optimiser["warm_up"] <= max(1, steps // 20)
-        assert optimiser["schedule"] == "flat"
+        optimizer = sections["optimizer"]
+        assert optimizer["name"] == "muon"
+        assert 1 <= optimizer["warm_up"] <= max(1, steps // 20)
+        assert optimizer["schedule"] == "flat"
         assert 1 <= sections["validation"]["every"] <= steps
         assert 1 <= sections["training"]["save_every"] <= steps
 
@@ -232,7 +232,7 @@ def test_data_of_ones_own_has_the_recipe_for_its_steps(tmp_path: Path) -> None:
 
     config = load_config("lines:words.txt", "tiny", overrides={"training.steps": 60})
     assert config.data.name == "lines:words.txt"
-    assert config.optimiser.warm_up == recipe(60)["optimiser"]["warm_up"]
+    assert config.optimizer.warm_up == recipe(60)["optimizer"]["warm_up"]
     with pytest.raises(ValueError, match="scale for data of one's own must be one of tiny, laptop"):
         training_preset("lines:words.txt", "paper")
 

@@ -23,7 +23,7 @@ from training.small_runs import final, records, settings, start_program, very_sm
 
 def assert_same(first: Snapshot, second: Snapshot) -> None:
     assert first.step == second.step
-    for name in ("weights", "averages", "optimiser"):
+    for name in ("weights", "averages", "optimizer"):
         ours, theirs = getattr(first, name), getattr(second, name)
         assert (ours or {}).keys() == (theirs or {}).keys()
         for key in ours or {}:
@@ -34,7 +34,7 @@ def assert_same(first: Snapshot, second: Snapshot) -> None:
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "muon": {},
-    "adam, no average": {"optimiser__name": "adam", "optimiser__average_decay": 0.0},
+    "adam, no average": {"optimizer__name": "adam", "optimizer__average_decay": 0.0},
     "dropout, accumulation, limit": {
         "model__backbone": "t5",
         "model__dropout": 0.1,
@@ -60,7 +60,7 @@ def test_resumed_run_is_the_same_bit_for_bit(tmp_path: Path, changes: dict[str, 
 
 
 def test_a_flat_run_is_extended_bit_for_bit(tmp_path: Path) -> None:
-    flat = {"optimiser__schedule": "flat", "optimiser__cool_down": 0.4}
+    flat = {"optimizer__schedule": "flat", "optimizer__cool_down": 0.4}
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     train(very_small(**flat), whole)
     # Two checkpoints stay and the one before the rates fall; it is the one that is needed.
@@ -77,7 +77,7 @@ def test_a_flat_run_is_extended_bit_for_bit(tmp_path: Path) -> None:
 
 
 def test_a_flat_run_without_its_flat_part_is_not_extended(tmp_path: Path) -> None:
-    flat = {"optimiser__schedule": "flat", "training__steps": 10}
+    flat = {"optimizer__schedule": "flat", "training__steps": 10}
     train(very_small(**flat), tmp_path)
     for step in (5, 6):
         shutil.rmtree(tmp_path / "checkpoints" / f"step-{step:08d}", ignore_errors=True)
@@ -109,7 +109,7 @@ def test_another_config_is_refused_by_name(tmp_path: Path) -> None:
     for name, value in {
         "process__rate": 0.4,
         "model__width": 32,
-        "optimiser__learning_rate": 0.1,
+        "optimizer__learning_rate": 0.1,
         "training__batch_size": 16,
         "training__seed": 3,
         "data__options__numbers": 20,

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from indel import Batch, CharacterVocabulary, IntegerVocabulary
-from indel.drawing.colours import contrast
+from indel.drawing.colors import contrast
 from indel.drawing.terminal import Fate
 from indel.process import Schedule, corrupt_chain
 from indel.sampling.trajectories import Trajectory

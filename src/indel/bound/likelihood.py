@@ -18,7 +18,7 @@ from indel.bound.objective import length_term, marginal_terms, step_terms
 from indel.model.denoiser import Denoiser, DenoiserOutput
 from indel.model.reverse import EditWeights, ReverseStep
 from indel.process import Schedule, corrupt, corrupt_chain, log_prob, log_prob_step, log_prob_within
-from indel.process.length_distribution import length_law
+from indel.process.length_distribution import length_distribution
 from indel.randomness import Randomness, split, uniform
 
 __all__ = [
@@ -300,7 +300,7 @@ def _shifts(
 
 def _length_entropy(schedule: Schedule, lengths: Int[Tensor, " batch"]) -> Float[Tensor, " batch"]:
     """−E log q(x_T|x_0): of x_T only the length is random."""
-    law = length_law(schedule, lengths, schedule.num_steps)
+    law = length_distribution(schedule, lengths, schedule.num_steps)
     return -torch.xlogy(law, law).sum(dim=-1)
 
 

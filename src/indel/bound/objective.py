@@ -15,7 +15,7 @@ from torch import Tensor
 
 from indel.batch import Batch, pack
 from indel.bound.deletion_entropies import deletion_terms
-from indel.bound.times import TimeLaw
+from indel.bound.times import TimeDistribution
 from indel.bound.token_entropies import token_terms
 from indel.log_space import weighted
 from indel.model.denoiser import DenoiserOutput
@@ -23,7 +23,7 @@ from indel.model.length import LengthTable
 from indel.model.reverse import EditWeights, ReverseStep
 from indel.process import INSERTED, Edits, Schedule, corrupt, posterior, sample_edits
 from indel.process.counts import slot_laws
-from indel.process.length_distribution import last_length_laws
+from indel.process.length_distribution import last_length_distributions
 from indel.process.posteriors import prob_pair, refuse_impossible_edits
 from indel.process.stacks import MixtureKernels
 from indel.process.tables import Tables
@@ -70,7 +70,7 @@ class Objective:
     """
 
     schedule: Schedule
-    times: TimeLaw
+    times: TimeDistribution
     max_length: int | None = None
     """Over-long x_t are drawn again, as in the paper; None means no limit."""
     edit_samples: int = 1
@@ -194,7 +194,7 @@ def length_term(
     Paper: Sec. 3.3
     """
     schedule.check_ends_empty()
-    law, rows = last_length_laws(schedule, lengths)
+    law, rows = last_length_distributions(schedule, lengths)
     logp = length.log_prob(torch.arange(law.shape[1], device=law.device))
     return -weighted(law.to(logp.dtype), logp).sum(dim=-1)[rows]
 

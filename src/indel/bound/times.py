@@ -9,12 +9,12 @@ from torch import Tensor
 from indel.randomness import Randomness, index_at, uniform
 
 
-class TimeLaw:
+class TimeDistribution:
     """P(t) for t = 1…T and the weight of a term drawn at t; draws are stratified over the batch.
 
     With the weights 1/P(t), the default, the mean over t is the bound, whatever P(t).
 
-    >>> law = TimeLaw.uniform(4)
+    >>> law = TimeDistribution.uniform(4)
     >>> t, weight = law.draw(4, generator=torch.Generator().manual_seed(0))
     >>> sorted(t.tolist()), weight.tolist()
     ([1, 2, 3, 4], [4.0, 4.0, 4.0, 4.0])
@@ -29,15 +29,15 @@ class TimeLaw:
         self.weight = 1.0 / self.prob if weight is None else weight
 
     @classmethod
-    def uniform(cls, num_steps: int, *, device: torch.device | str = "cpu") -> TimeLaw:
+    def uniform(cls, num_steps: int, *, device: torch.device | str = "cpu") -> TimeDistribution:
         """Every time alike."""
         return cls(torch.ones(num_steps, dtype=torch.float64, device=device))
 
     @classmethod
-    def low_noise(cls, num_steps: int, *, device: torch.device | str = "cpu") -> TimeLaw:
+    def low_noise(cls, num_steps: int, *, device: torch.device | str = "cpu") -> TimeDistribution:
         """P(t) ∝ T + 1 − t, all terms alike: no bound, but more of what repair asks the model.
 
-        >>> TimeLaw.low_noise(3).prob.tolist()
+        >>> TimeDistribution.low_noise(3).prob.tolist()
         [0.5, 0.3333333333333333, 0.16666666666666666]
         """
         prob = torch.arange(num_steps, 0, -1, dtype=torch.float64, device=device)
@@ -73,8 +73,8 @@ class TermSizes:
             old = self.square[time - 1]
             self.square[time - 1] = self.memory * old + (1.0 - self.memory) * seen.cpu()
 
-    def law(self) -> TimeLaw:
+    def law(self) -> TimeDistribution:
         """P(t) ∝ √E[L_{t−1}²], mixed with the uniform law so that no time is forgotten."""
         size = self.square.sqrt()
         share = size / size.sum()
-        return TimeLaw((1.0 - self.floor) * share + self.floor / len(share))
+        return TimeDistribution((1.0 - self.floor) * share + self.floor / len(share))

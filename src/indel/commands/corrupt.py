@@ -55,13 +55,13 @@ def corrupt(
 
     import torch
 
-    from indel import Batch, CharacterVocabulary, normalise_text8
+    from indel import Batch, CharacterVocabulary, normalize_text8
     from indel.drawing import terminal
     from indel.process import Schedule, corrupt_chain, summarise
 
     vocabulary = CharacterVocabulary.text8()
     try:
-        tokens = vocabulary.encode(normalise_text8(text) if normalise else text)
+        tokens = vocabulary.encode(normalize_text8(text) if normalise else text)
     except ValueError as error:
         raise ValueError(f"{error} (--normalise does that here)") from None
     schedule = Schedule.paper(
@@ -89,10 +89,10 @@ def corrupt(
 
 
 def _family(kind: Replacements, vocabulary: CharacterVocabulary) -> TransitionFamily:
-    from indel.process import AbsorbingTransition, NeighbourTransition, UniformTransition
+    from indel.process import AbsorbingTransition, NeighborTransition, UniformTransition
 
-    def qwerty(_: int, prob_keep: float) -> NeighbourTransition:
-        return NeighbourTransition.qwerty(vocabulary.characters, prob_keep)
+    def qwerty(_: int, prob_keep: float) -> NeighborTransition:
+        return NeighborTransition.qwerty(vocabulary.characters, prob_keep)
 
     mask = vocabulary.characters.index("-")
     families: dict[Replacements, TransitionFamily] = {

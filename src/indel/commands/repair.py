@@ -144,10 +144,10 @@ def _needs_signs(console: Console) -> bool:
 
 
 def _single_draws(denoiser: Denoiser, source: str, **settings: Any) -> list[str]:
-    from indel.text8_alphabet import normalise_text8
+    from indel.text8_alphabet import normalize_text8
     from indel.text_repair.paper_way import paper_draws
 
-    return paper_draws(denoiser, normalise_text8(source, strip_accents=True), **settings)
+    return paper_draws(denoiser, normalize_text8(source, strip_accents=True), **settings)
 
 
 def _read(text: str | None, file: str | None) -> tuple[str, str]:

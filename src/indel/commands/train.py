@@ -77,7 +77,7 @@ def train(
         "process.rate": rate,
         "model.width": width,
         "model.num_layers": layers,
-        "optimiser.learning_rate": learning_rate,
+        "optimizer.learning_rate": learning_rate,
         "training.steps": steps,
         "training.batch_size": batch_size,
         "training.seed": seed,
@@ -177,12 +177,12 @@ def _show_plan(config: TrainingConfig, folder: Path) -> None:
     import torch
 
     from indel.bound.objective import Objective
-    from indel.bound.times import TimeLaw
+    from indel.bound.times import TimeDistribution
     from indel.training import config_to_toml
 
     data = config.open_data()
     denoiser = config.denoiser(data)
-    times = TimeLaw.uniform(denoiser.schedule.num_steps)
+    times = TimeDistribution.uniform(denoiser.schedule.num_steps)
     objective = Objective(denoiser.schedule, times, max_length=denoiser.length_limit)
     rows = min(config.training.batch_size, 32)
     generator = torch.Generator().manual_seed(0)

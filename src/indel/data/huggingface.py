@@ -16,7 +16,7 @@ from indel.data.errors import DataError
 from indel.data.hub_records import DataFiles, open_records
 from indel.data.streams import BatchStream, Split, at_least, example_seeds
 from indel.randomness import RowSeeds
-from indel.text8_alphabet import normalise_text8
+from indel.text8_alphabet import normalize_text8
 from indel.vocabularies import ByteVocabulary, Vocabulary
 
 TokenRow = Int[Tensor, " _"]
@@ -128,7 +128,7 @@ class HuggingFaceText(BatchStream):
                 f"{type(text).__name__}; the columns are {', '.join(record)}"
             )
         try:
-            return self.vocabulary.encode(normalise_text8(text) if self._normalise else text)
+            return self.vocabulary.encode(normalize_text8(text) if self._normalise else text)
         except ValueError as error:
             raise DataError(f"{place}: {error}") from error
 

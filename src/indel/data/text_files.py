@@ -17,7 +17,7 @@ from indel.data.chunks import ChunkStream, MappedFile
 from indel.data.errors import DataError, DataUnavailable
 from indel.data.sequences import found_vocabulary
 from indel.data.streams import Split
-from indel.text8_alphabet import normalise_text8
+from indel.text8_alphabet import normalize_text8
 from indel.vocabularies import CharacterVocabulary, TokenizerVocabulary, Vocabulary
 
 _PIECE = 1 << 18  # bytes; memory stays within some twenty times this, however long the files
@@ -156,7 +156,7 @@ def _normalised(pieces: Iterable[Piece]) -> Iterator[Piece]:
     begun = space = False
     for place, text in pieces:
         # Letters around a piece keep the spaces at its ends.
-        words = normalise_text8(f"a{text or ' '}a")[1:-1]
+        words = normalize_text8(f"a{text or ' '}a")[1:-1]
         if inner := words.strip():
             yield place, " " * (begun and (space or words[0] == " ")) + inner
             begun, space = True, words[-1] == " "

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 
 from indel.batch import Batch
-from indel.drawing import colours
+from indel.drawing import colors
 from indel.drawing.layouts import Links, upright_rows
 from indel.process.edits import INSERTED, Edits, step_parents, summarise
 from indel.vocabularies import Vocabulary
@@ -56,7 +56,7 @@ def figure2(chain: Sequence[Batch], vocabulary: Vocabulary) -> Figure:
             end = _at(rows[t + 1][after], top - ROW * (t + 1))
             _arrow(axis, start, end, _colour(states[t][before], states[t + 1][after], vocabulary))
     low = top - ROW * (last + 2) - GAP
-    axis.axhline(low + 2 * ROW + GAP / 2, color=colours.FAINT, linewidth=0.8)
+    axis.axhline(low + 2 * ROW + GAP / 2, color=colors.FAINT, linewidth=0.8)
     _draw_row(axis, "$x_0$", ends[0], low + 2 * ROW, states[0], vocabulary)
     _draw_row(axis, f"$x_{{{last}}}$", ends[1], low, states[-1], vocabulary)
     axis.text(LEFT / 2, low + ROW, rf"$a_{{0\to {last}}}$", ha="center", fontsize=FONT_SIZE)
@@ -76,10 +76,10 @@ def _at(x: float, y: float) -> tuple[float, float]:
 def _colour(before: int, after: int, vocabulary: Vocabulary) -> str:
     """What happens to a token on its way."""
     if after == vocabulary.del_:
-        return colours.DELETE
+        return colors.DELETE
     if before == vocabulary.ins:
-        return colours.INSERT
-    return _KEPT if before == after else colours.REPLACE
+        return colors.INSERT
+    return _KEPT if before == after else colors.REPLACE
 
 
 def _draw_row(
@@ -91,7 +91,7 @@ def _draw_row(
     vocabulary: Vocabulary,
 ) -> None:
     axis.text(LEFT / 2, y, name, ha="center", va="center", fontsize=FONT_SIZE)
-    markers = {vocabulary.ins: ("INS", colours.INSERT), vocabulary.del_: ("DEL", colours.DELETE)}
+    markers = {vocabulary.ins: ("INS", colors.INSERT), vocabulary.del_: ("DEL", colors.DELETE)}
     for x, token in zip(row, state, strict=True):
         place = _at(x, y)
         if token in markers:
@@ -123,8 +123,8 @@ def _draw_summary(
         end = _at(rows[1][position], low)
         if source == INSERTED:
             start = (end[0], low + ROW)
-            _arrow(axis, start, end, colours.INSERT, leave=0.0)
-            _dot(axis, start, colours.INSERT)
+            _arrow(axis, start, end, colors.INSERT, leave=0.0)
+            _dot(axis, start, colors.INSERT)
             continue
         start = _at(rows[0][source], low + 2 * ROW)
         colour = _colour(first[source], last[position], vocabulary)
@@ -134,9 +134,9 @@ def _draw_summary(
         start = _at(rows[0][source], low + 2 * ROW)
         stop = (start[0], low + ROW)
         axis.plot(
-            [start[0], stop[0]], [start[1] - _CLEAR, stop[1]], color=colours.DELETE, linewidth=1.4
+            [start[0], stop[0]], [start[1] - _CLEAR, stop[1]], color=colors.DELETE, linewidth=1.4
         )
-        _dot(axis, stop, colours.DELETE)
+        _dot(axis, stop, colors.DELETE)
 
 
 def _arrow(
@@ -166,8 +166,8 @@ def _dot(axis: Axes, place: tuple[float, float], colour: str) -> None:
 
 
 def _legend(axis: Axes) -> None:
-    kinds = (("keep", _KEPT), ("replace", colours.REPLACE))
-    ends = (("insert", colours.INSERT), ("delete", colours.DELETE))
+    kinds = (("keep", _KEPT), ("replace", colors.REPLACE))
+    ends = (("insert", colors.INSERT), ("delete", colors.DELETE))
     handles = [
         Line2D([], [], color=colour, marker="o", label=name) for name, colour in kinds + ends
     ]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from indel.drawing.colours import SERIES
+from indel.drawing.colors import SERIES
 
 _DASHES = ("-", "--", "-.", ":")
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from indel.drawing import colours
+from indel.drawing import colors
 from indel.drawing.letter_rows import LetterRow, Look
 
 FONT = "DejaVu Sans Mono"
@@ -23,10 +23,10 @@ MARGIN = 0.12
 
 _INKS = {
     Look.SETTLED: "black",
-    Look.PASSING: colours.FAINT,
-    Look.INSERTED: colours.INSERT,
-    Look.REPLACED: colours.REPLACE,
-    Look.DELETED: colours.DELETE,
+    Look.PASSING: colors.FAINT,
+    Look.INSERTED: colors.INSERT,
+    Look.REPLACED: colors.REPLACE,
+    Look.DELETED: colors.DELETE,
 }
 _FILLS = {Look.INSERTED: "#d6ebf8", Look.REPLACED: "#e8def5"}
 
@@ -55,13 +55,13 @@ def draw_sections(sections: Sequence[tuple[str, Sequence[LetterRow]]], note: str
         for row in rows:
             _draw_row(axis, row, y - LINE / 2, advance)
             y -= LINE
-    axis.text(MARGIN, MARGIN, note, fontsize=FONT_SIZE, color=colours.SILENT)
+    axis.text(MARGIN, MARGIN, note, fontsize=FONT_SIZE, color=colors.SILENT)
     return figure
 
 
 def _draw_row(axis: Axes, row: LetterRow, y: float, advance: float) -> None:
     common: dict[str, Any] = {"family": FONT, "fontsize": FONT_SIZE, "va": "center_baseline"}
-    axis.text(LEFT - 0.1, y, row.name, ha="right", color=colours.SILENT, **common)
+    axis.text(LEFT - 0.1, y, row.name, ha="right", color=colors.SILENT, **common)
     for start, text, look in row.runs():
         x, width = LEFT + advance * start, advance * len(text)
         if look in _FILLS:

@@ -8,7 +8,7 @@ from html import escape
 from itertools import groupby
 from typing import NamedTuple
 
-from indel.drawing import colours
+from indel.drawing import colors
 from indel.sampling.trajectories import Trajectory
 from indel.vocabularies import Vocabulary
 
@@ -28,10 +28,10 @@ class Look(Enum):
 INS_SIGN, DEL_SIGN = "+", "×"
 STYLES = {
     Look.SETTLED: "",
-    Look.PASSING: f"color:{colours.FAINT}",
-    Look.INSERTED: f"color:{colours.INSERT};background:#d6ebf8;text-decoration:underline",
-    Look.REPLACED: f"color:{colours.REPLACE};background:#e8def5",
-    Look.DELETED: f"color:{colours.DELETE};font-weight:bold",
+    Look.PASSING: f"color:{colors.FAINT}",
+    Look.INSERTED: f"color:{colors.INSERT};background:#d6ebf8;text-decoration:underline",
+    Look.REPLACED: f"color:{colors.REPLACE};background:#e8def5",
+    Look.DELETED: f"color:{colors.DELETE};font-weight:bold",
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from indel.drawing.colours import SERIES
+from indel.drawing.colors import SERIES
 from indel.process import Schedule
 
 _MARKS = ("o", "s", "^", "D")

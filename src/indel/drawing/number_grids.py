@@ -9,7 +9,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from indel.drawing import colours
+from indel.drawing import colors
 from indel.drawing.layouts import upright_rows
 from indel.process.edits import INSERTED
 from indel.sampling.trajectories import Trajectory
@@ -57,7 +57,7 @@ def figure1(trajectory: Trajectory, vocabulary: Vocabulary, *, last_digits: bool
             axis.plot(
                 [rows[number][child], rows[number + 1][parent]],
                 [spread * number + _SIDE / 2, spread * (number + 1) - _SIDE / 2],
-                color=colours.FAINT,
+                color=colors.FAINT,
                 linewidth=max(0.5, 3.2 * unit),
                 solid_capstyle="butt",
                 zorder=1,
@@ -77,12 +77,12 @@ def figure1(trajectory: Trajectory, vocabulary: Vocabulary, *, last_digits: bool
 def _draw_token(
     axis: Axes, x: float, y: float, token: int, name: str, vocabulary: Vocabulary, size: float
 ) -> None:
-    markers = {vocabulary.ins: ("I", colours.INSERT), vocabulary.del_: ("D", colours.DELETE)}
+    markers = {vocabulary.ins: ("I", colors.INSERT), vocabulary.del_: ("D", colors.DELETE)}
     if token in markers:
         letter, ink = markers[token]
         face, edge = "white", ink
     else:
-        face, ink = colours.number_colours(token)
+        face, ink = colors.number_colors(token)
         letter, edge = name, "none"
     corner = (x - _SIDE / 2, y - _SIDE / 2)
     axis.add_patch(
@@ -109,7 +109,7 @@ def _directions(axis: Axes, right: float, top: float, unit: float) -> None:
                 mutation_scale=9,
                 shrinkA=0,
                 shrinkB=0,
-                color=colours.SILENT,
+                color=colors.SILENT,
                 clip_on=False,
             )
         )
@@ -121,10 +121,10 @@ def _notes(figure: Figure, *, last_digits: bool) -> None:
     """What colours and letters mean."""
     width, height = figure.get_size_inches()
     bar = figure.add_axes((0.6 / width, 0.5 / height, 2.0 / width, 0.12 / height))
-    scale = ScalarMappable(Normalize(0, colours.COLOURS_OF), colormaps["viridis"])
+    scale = ScalarMappable(Normalize(0, colors.COLOURS_OF), colormaps["viridis"])
     figure.colorbar(scale, cax=bar, orientation="horizontal", ticks=[0, 50, 100])
     bar.tick_params(labelsize=8)
-    figure.text(0.6 / width, 0.68 / height, f"colour: $x$ mod {colours.COLOURS_OF}", fontsize=8)
+    figure.text(0.6 / width, 0.68 / height, f"colour: $x$ mod {colors.COLOURS_OF}", fontsize=8)
     for line, (letter, colour, text) in enumerate(
         (
             (
@@ -132,8 +132,8 @@ def _notes(figure: Figure, *, last_digits: bool) -> None:
                 "black",
                 f"digit: $x$ mod {DIGITS_OF}" if last_digits else "the number $x$ itself",
             ),
-            ("D", colours.DELETE, "deleted by the noise here: the model has put in a token"),
-            ("I", colours.INSERT, "inserted by the noise here: the model takes it out"),
+            ("D", colors.DELETE, "deleted by the noise here: the model has put in a token"),
+            ("I", colors.INSERT, "inserted by the noise here: the model takes it out"),
         )
     ):
         y = (0.68 - 0.22 * line) / height

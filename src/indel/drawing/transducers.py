@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch
 from matplotlib.path import Path
 
-from indel.drawing import colours
+from indel.drawing import colors
 from indel.drawing.arc_groups import ArcGroup, group_arcs
 from indel.drawing.arc_labels import Describe, conditions, formula_lines, word_lines
 from indel.process.composition import compose
@@ -43,10 +43,10 @@ class Move(NamedTuple):
 
 
 MOVES = {
-    (False, True): Move("insert", colours.INSERT, "-"),
-    (True, False): Move("delete", colours.DELETE, "-"),
-    (True, True): Move("replace", colours.REPLACE, "-"),
-    (False, False): Move("neither read nor write", colours.SILENT, "--"),
+    (False, True): Move("insert", colors.INSERT, "-"),
+    (True, False): Move("delete", colors.DELETE, "-"),
+    (True, True): Move("replace", colors.REPLACE, "-"),
+    (False, False): Move("neither read nor write", colors.SILENT, "--"),
 }
 
 

@@ -39,7 +39,7 @@ CHANGES: dict[str, dict[str, Any]] = {
         "data.options.max_length": 12,
         "model.max_length": 40,
         "process.num_steps": 3,
-        "optimiser.period": 600,
+        "optimizer.period": 600,
         "training.steps": 600,
         "validation.every": 60,
     },

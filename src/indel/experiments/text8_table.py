@@ -124,7 +124,7 @@ def _sweep(request: Request) -> list[tuple[dict[str, Any], str]]:
         return [(changes, "")]
     return [
         (
-            {**changes, "optimiser.learning_rate": learning_rate, "optimiser.schedule": schedule},
+            {**changes, "optimizer.learning_rate": learning_rate, "optimizer.schedule": schedule},
             f"-{learning_rate:g}-{schedule}",
         )
         for learning_rate, schedule in product(LEARNING_RATES, SCHEDULES)

@@ -14,7 +14,7 @@ POSITION_INITS: tuple[str, ...] = get_args(PositionInit)
 
 # The biases of the local heads. Untrained queries and keys give scores of variance 1, so 8
 # leaves a head that looks at one neighbour 96 % of its weight there among 128 tokens.
-NEIGHBOUR_BIAS = 8.0
+NEIGHBOR_BIAS = 8.0
 SHORT_RANGE_SLOPE = 0.5
 LONG_RANGE_SLOPE = 0.05
 
@@ -86,12 +86,12 @@ def local_biases(
     shortest = shortest.scatter_reduce(0, buckets, distances, reduce="amin")
     offsets = torch.cat([-shortest, shortest]).float()
     patterns = [
-        NEIGHBOUR_BIAS * (offsets == -1),
-        NEIGHBOUR_BIAS * (offsets == 1),
+        NEIGHBOR_BIAS * (offsets == -1),
+        NEIGHBOR_BIAS * (offsets == 1),
         -SHORT_RANGE_SLOPE * offsets.abs(),
         -LONG_RANGE_SLOPE * offsets.abs(),
     ]
     alone = shortest[torch.bincount(buckets, minlength=num_buckets) == 1]
     for distance in alone[alone > 1].tolist():
-        patterns += [NEIGHBOUR_BIAS * (offsets == sign * distance) for sign in (-1, 1)]
+        patterns += [NEIGHBOR_BIAS * (offsets == sign * distance) for sign in (-1, 1)]
     return torch.stack([patterns[head % len(patterns)] for head in range(num_heads)], dim=1)

@@ -14,10 +14,10 @@ from indel.process.transitions import (
     IdentityTransition,
     MatrixTransition,
     MixtureTransition,
-    NeighbourTransition,
+    NeighborTransition,
     Transition,
     UniformTransition,
-    qwerty_neighbours,
+    qwerty_neighbors,
 )
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
     "Jump",
     "MatrixTransition",
     "MixtureTransition",
-    "NeighbourTransition",
+    "NeighborTransition",
     "NoiseLevel",
     "Posterior",
     "Schedule",
@@ -48,7 +48,7 @@ __all__ = [
     "log_prob_within",
     "paper_noise",
     "posterior",
-    "qwerty_neighbours",
+    "qwerty_neighbors",
     "sample_edits",
     "step_parents",
     "summarise",

@@ -17,7 +17,7 @@ _MOST_KEPT = 1024
 _kept: WeakKeyDictionary[JumpTables, dict[int, Tensor]] = WeakKeyDictionary()
 
 
-def length_law(
+def length_distribution(
     schedule: Schedule, lengths: Int[Tensor, " batch"], t: int
 ) -> Float[Tensor, "batch counts"]:
     """P(|x_t| = n | |x_0|), n = 0, 1, … up to where less than 1e−12 is left, markers included.
@@ -38,10 +38,10 @@ def length_law(
     return law[unique_rows]
 
 
-def last_length_laws(
+def last_length_distributions(
     schedule: Schedule, lengths: Int[Tensor, " batch"]
 ) -> tuple[Float[Tensor, "known counts"], Int[Tensor, " batch"]]:
-    """`length_law` of x_T for each length that occurs, and which of them each sequence has.
+    """`length_distribution` of x_T for each length that occurs, and which of them each sequence has.
 
     What was worked out once is kept as long as the schedule is: training asks for the same.
     """
@@ -54,10 +54,12 @@ def last_length_laws(
             kept.clear()
             missing = each
         new = torch.tensor(missing, device=lengths.device)
-        kept.update(zip(missing, length_law(schedule, new, schedule.num_steps), strict=True))
+        kept.update(
+            zip(missing, length_distribution(schedule, new, schedule.num_steps), strict=True)
+        )
     laws = [kept[n] for n in each]
     if not laws:
-        return length_law(schedule, known, schedule.num_steps), rows
+        return length_distribution(schedule, known, schedule.num_steps), rows
     return torch.nn.utils.rnn.pad_sequence(laws, batch_first=True), rows
 
 

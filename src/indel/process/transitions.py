@@ -205,31 +205,31 @@ class GaussianTransition(MatrixTransition):
         super().__init__(torch.softmax(logits, dim=-1))
 
 
-class NeighbourTransition(MatrixTransition):
+class NeighborTransition(MatrixTransition):
     """Keep, or move to one of the token's neighbours, all alike; with none, stay.
 
     A[x, y] = (1 − keep) / #neighbours(x) for each neighbour y of x
     """
 
     def __init__(
-        self, vocab_size: int, neighbours: Mapping[int, Sequence[int]], prob_keep: float
+        self, vocab_size: int, neighbors: Mapping[int, Sequence[int]], prob_keep: float
     ) -> None:
         size = checks.vocab_size(vocab_size)
-        checks.dense_size("NeighbourTransition", size)
+        checks.dense_size("NeighborTransition", size)
         keep = checks.probability("prob_keep", prob_keep)
         matrix = torch.eye(size, dtype=torch.float64)
-        for token, around in neighbours.items():
-            checks.token("neighbours", token, size)
-            others = sorted({checks.token(f"neighbours[{token}]", y, size) for y in around})
+        for token, around in neighbors.items():
+            checks.token("neighbors", token, size)
+            others = sorted({checks.token(f"neighbors[{token}]", y, size) for y in around})
             if token in others:
-                raise ValueError(f"neighbours[{token}] must not contain {token} itself")
+                raise ValueError(f"neighbors[{token}] must not contain {token} itself")
             if others:
                 matrix[token, token] = keep
                 matrix[token, others] = (1.0 - keep) / len(others)
         super().__init__(matrix)
 
     @classmethod
-    def qwerty(cls, characters: str, prob_keep: float) -> NeighbourTransition:
+    def qwerty(cls, characters: str, prob_keep: float) -> NeighborTransition:
         """Slips of the finger: letters next to each other on a QWERTY keyboard.
 
         Characters that are no letters have no neighbours and stay as they are.
@@ -240,7 +240,7 @@ class NeighbourTransition(MatrixTransition):
         index = {character: token for token, character in enumerate(characters)}
         graph = {
             index[character]: [index[other] for other in around if other in index]
-            for character, around in qwerty_neighbours().items()
+            for character, around in qwerty_neighbors().items()
             if character in index
         }
         return cls(len(characters), graph, prob_keep)
@@ -253,10 +253,10 @@ def transition_from_dict(record: Mapping[str, Any]) -> Transition:
     return MixtureTransition(record["prob_keep"], Measure.from_dict(record["drawn"]))
 
 
-def qwerty_neighbours() -> dict[str, str]:
+def qwerty_neighbors() -> dict[str, str]:
     """For each letter those that touch its key on a QWERTY keyboard.
 
-    >>> qwerty_neighbours()["s"]
+    >>> qwerty_neighbors()["s"]
     'adewxz'
     """
     # Each row of keys is shifted right against the one above, by these parts of a key.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
-from indel.text8_alphabet import normalise_text8
+from indel.text8_alphabet import normalize_text8
 
 LONGEST_WORD = 100
 """A word or an address of more characters than this is none; the model is not shown it."""
@@ -126,7 +126,7 @@ def _stretch(text: str, start: int, end: int, words: bytearray) -> Stretch:
 @lru_cache(maxsize=4096)
 def _shown(character: str) -> str:
     """The letters for one character; none if it cannot be read aloud in a–z."""
-    return normalise_text8(character, strip_accents=True)
+    return normalize_text8(character, strip_accents=True)
 
 
 @lru_cache(maxsize=4096)

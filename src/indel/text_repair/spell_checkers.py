@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
 
-from indel.text8_alphabet import normalise_text8
+from indel.text8_alphabet import normalize_text8
 
 Checker = Callable[[Sequence[str]], list[str]]
 """Corrects lines of words in a–z."""
@@ -94,5 +94,5 @@ def _aspell(lines: Sequence[str]) -> list[str]:
         if answer.startswith("& "):
             head, _, suggestions = answer.partition(": ")
             # In text8's alphabet, as the lines are: "don't" is two words.
-            answers[head.split()[1]] = normalise_text8(suggestions.split(", ")[0])
+            answers[head.split()[1]] = normalize_text8(suggestions.split(", ")[0])
     return _by_word(lambda word: answers.get(word, word))(lines)

@@ -10,17 +10,17 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from indel.batch import Batch
-from indel.bound.times import TimeLaw
+from indel.bound.times import TimeDistribution
 from indel.data import BatchStream
 from indel.data.streams import example_seeds
 from indel.randomness import RowSeeds
 
 
-class GivenTimes(TimeLaw):
+class GivenTimes(TimeDistribution):
     """Times that have been drawn before, for the whole batch that these rows are a part of."""
 
     def __init__(
-        self, law: TimeLaw, t: Int[Tensor, " batch"], weight: Float[Tensor, " batch"]
+        self, law: TimeDistribution, t: Int[Tensor, " batch"], weight: Float[Tensor, " batch"]
     ) -> None:
         super().__init__(law.prob)
         self._drawn = t, weight
@@ -69,13 +69,15 @@ class BatchPlan:
         return self.batch_size // self.num_processes
 
     def times(
-        self, number: int, law: TimeLaw
+        self, number: int, law: TimeDistribution
     ) -> tuple[Int[Tensor, " batch"], Float[Tensor, " batch"]]:
         """t of the whole batch, stratified over all of it, and 1/P(t)."""
         seeds = self._seeds("training times", number * self.batch_size, self.batch_size)
         return law.draw(self.batch_size, generator=RowSeeds(seeds))
 
-    def micro_batches(self, number: int, law: TimeLaw, *, device: torch.device) -> list[MicroBatch]:
+    def micro_batches(
+        self, number: int, law: TimeDistribution, *, device: torch.device
+    ) -> list[MicroBatch]:
         """What this process trains on in step n, cut up."""
         t, weight = self.times(number, law)
         count = self.rows // self.accumulate

@@ -27,7 +27,7 @@ CHECKPOINTS = "checkpoints"
 MODEL = "model"
 """The folder inside of a checkpoint that `Denoiser.from_pretrained` loads."""
 _WEIGHTS = "weights.safetensors"
-_OPTIMISER = "optimiser.safetensors"
+_OPTIMIZER = "optimiser.safetensors"  # spelled as in the checkpoints of earlier versions
 _STATE = "state.json"
 _CONFIG = "config.json"
 _MANIFEST = "manifest.json"
@@ -38,7 +38,7 @@ _DAMAGED = "damaged-"
 _REQUIRED = (
     f"{MODEL}/{MODEL_WEIGHTS}",
     *(f"{MODEL}/{name}" for name in CONFIG_FILES),
-    _OPTIMISER,
+    _OPTIMIZER,
     _STATE,
     _CONFIG,
 )
@@ -56,7 +56,7 @@ class Snapshot:
     weights: Tensors
     averages: Tensors | None
     """The moving average of the weights, which is then the model that others load."""
-    optimiser: Tensors
+    optimizer: Tensors
     """parameter/quantity → its value."""
     state: dict[str, Any]
     """Counters and estimates, as JSON data."""
@@ -102,7 +102,7 @@ def read_checkpoint(path: str | Path) -> Snapshot:
         step=state.pop("step"),
         weights=load_file(path / _WEIGHTS) if averaged else model,
         averages=model if averaged else None,
-        optimiser=load_file(path / _OPTIMISER),
+        optimizer=load_file(path / _OPTIMIZER),
         state=state,
         config=json.loads((path / _CONFIG).read_text(encoding="utf-8")),
         denoiser=read_config(path / MODEL),
@@ -241,7 +241,7 @@ def _fill(folder: Path, snapshot: Snapshot) -> None:
     write_checksums(model)
     if averaged:
         _save(snapshot.weights, folder / _WEIGHTS)
-    _save(snapshot.optimiser, folder / _OPTIMISER)
+    _save(snapshot.optimizer, folder / _OPTIMIZER)
     _write_json(folder / _STATE, {"step": snapshot.step, **snapshot.state})
     _write_json(folder / _CONFIG, snapshot.config)
     files = sorted(path for path in folder.rglob("*") if path.is_file())

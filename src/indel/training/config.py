@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
@@ -18,7 +19,9 @@ from indel.model.transformer import TransformerConfig
 from indel.process import AbsorbingTransition, Schedule, Transition, UniformTransition
 from indel.training import settings
 
-OptimiserName = Literal["adam", "adamw", "muon"]
+_log = logging.getLogger(__name__)
+
+OptimizerName = Literal["adam", "adamw", "muon"]
 RateSchedule = Literal["constant", "reciprocal-square-root", "cosine", "flat"]
 TransitionName = Literal["uniform", "absorbing"]
 TimeChoice = Literal["uniform", "term-size", "low-noise"]
@@ -187,13 +190,13 @@ _OF_DENOISER = frozenset(
 
 
 @dataclass(frozen=True)
-class OptimiserSection:
-    """The optimiser and how its learning rate changes.
+class OptimizerSection:
+    """The optimizer and how its learning rate changes.
 
     Paper: App. C.2 and C.3
     """
 
-    name: OptimiserName = "adam"
+    name: OptimizerName = "adam"
     learning_rate: float = 2e-4
     """Of Adam(W), also next to Muon."""
     embedding_learning_rate: float | None = None
@@ -218,24 +221,24 @@ class OptimiserSection:
     """Of the moving average of the weights (EMA); 0: none is kept."""
 
     def __post_init__(self) -> None:
-        settings.choice("optimiser.name", self.name, get_args(OptimiserName))
-        settings.choice("optimiser.schedule", self.schedule, get_args(RateSchedule))
+        settings.choice("optimizer.name", self.name, get_args(OptimizerName))
+        settings.choice("optimizer.schedule", self.schedule, get_args(RateSchedule))
         for name in ("learning_rate", "muon_learning_rate", "epsilon"):
-            settings.number(f"optimiser.{name}", getattr(self, name), least=0.0, more=True)
+            settings.number(f"optimizer.{name}", getattr(self, name), least=0.0, more=True)
         for name in ("momentum", "beta1", "beta2", "average_decay"):
-            settings.number(f"optimiser.{name}", getattr(self, name), least=0.0, below=1.0)
+            settings.number(f"optimizer.{name}", getattr(self, name), least=0.0, below=1.0)
         if self.embedding_learning_rate is not None:
-            name, rate = "optimiser.embedding_learning_rate", self.embedding_learning_rate
+            name, rate = "optimizer.embedding_learning_rate", self.embedding_learning_rate
             settings.number(name, rate, least=0.0, more=True)
         if self.cool_down != 1.0:
-            settings.number("optimiser.cool_down", self.cool_down, least=0.0, below=1.0)
+            settings.number("optimizer.cool_down", self.cool_down, least=0.0, below=1.0)
         for name in ("weight_decay", "clip"):
-            settings.number(f"optimiser.{name}", getattr(self, name), least=0.0)
-        settings.whole("optimiser.warm_up", self.warm_up, least=0)
-        settings.whole("optimiser.period", self.period, least=1)
+            settings.number(f"optimizer.{name}", getattr(self, name), least=0.0)
+        settings.whole("optimizer.warm_up", self.warm_up, least=0)
+        settings.whole("optimizer.period", self.period, least=1)
         if self.name == "adam" and self.weight_decay:
             raise ValueError(
-                f"optimiser.weight_decay must be 0 for 'adam', got {self.weight_decay}; "
+                f"optimizer.weight_decay must be 0 for 'adam', got {self.weight_decay}; "
                 "take 'adamw' or 'muon'"
             )
 
@@ -325,7 +328,7 @@ class TrainingConfig:
     """None: the model was given in Python, with its forward process."""
     model: ModelSection | None = field(default_factory=ModelSection)
     """None: the model was given in Python."""
-    optimiser: OptimiserSection = field(default_factory=OptimiserSection)
+    optimizer: OptimizerSection = field(default_factory=OptimizerSection)
     training: TrainingSection = field(default_factory=TrainingSection)
     validation: ValidationSection = field(default_factory=ValidationSection)
 
@@ -380,13 +383,29 @@ _SECTIONS: dict[str, type] = {
     "data": DataSection,
     "process": ProcessSection,
     "model": ModelSection,
-    "optimiser": OptimiserSection,
+    "optimizer": OptimizerSection,
     "training": TrainingSection,
     "validation": ValidationSection,
 }
 
 
 def _with_new_names(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of earlier versions under today's names."""
+    return _limit_of_the_model(_american(data))
+
+
+def _american(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The section `optimiser` is `optimizer`."""
+    if "optimiser" not in data:
+        return data
+    _log.warning("the section 'optimiser' of a config is called 'optimizer' now")
+    rest = {name: values for name, values in data.items() if name != "optimiser"}
+    former, now = data["optimiser"], data.get("optimizer", {})
+    both = isinstance(former, Mapping) and isinstance(now, Mapping)
+    return {**rest, "optimizer": {**now, **former} if both else former}
+
+
+def _limit_of_the_model(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """The length limit, once a setting of training, is one of the model."""
     training, model = data.get("training"), data.get("model")
     if not isinstance(training, Mapping) or "limit_length" not in training:

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from rich.console import Console
 from torch import Tensor
 
-from indel.bound.times import TermSizes, TimeLaw
+from indel.bound.times import TermSizes, TimeDistribution
 from indel.data import BatchStream, LengthSorted
 from indel.model import Denoiser
 from indel.training import checkpoints
@@ -36,13 +36,13 @@ from indel.training.lengths import fit_lengths
 from indel.training.locking import locked
 from indel.training.losses import PARTS, BatchLoss, DenoiserWork
 from indel.training.metrics import MetricsLog
-from indel.training.optimisers import make_optimisers
+from indel.training.optimizers import make_optimizers
 from indel.training.reporting import ProgressReport
 from indel.training.resuming import FINGERPRINT, check_resumable, checkpoint_to_resume
 from indel.training.states import (
-    gather_optimisers,
+    gather_optimizers,
     gather_weights,
-    scatter_optimisers,
+    scatter_optimizers,
     scatter_weights,
 )
 from indel.training.validation import Validator
@@ -120,7 +120,7 @@ def train_denoiser(
 ) -> TrainingResult:
     """Train any denoiser on any data, or go on where the newest checkpoint in the folder ends.
 
-    Of the config the sections optimiser, training and validation are used; the others describe
+    Of the config the sections optimizer, training and validation are used; the others describe
     what is given here.
 
     Under `accelerate launch` this is done by several processes, which share each batch. Step n is
@@ -181,19 +181,19 @@ class _Run:
         if section.compile:
             keep_compiled_code()
             self.denoiser.backbone.compile(dynamic=True)
-        if config.optimiser.name == "muon" and _is_sharded(accelerator):
+        if config.optimizer.name == "muon" and _is_sharded(accelerator):
             raise TrainingError(
-                "Muon needs whole matrices, which shards are not: set optimiser.name = 'adamw'"
+                "Muon needs whole matrices, which shards are not: set optimizer.name = 'adamw'"
             )
-        optimisers = make_optimisers(self.denoiser, config.optimiser)
-        self.base_rates = [[group["lr"] for group in o.param_groups] for o in optimisers]
-        self.model, *self.optimisers = accelerator.prepare(DenoiserWork(self.denoiser), *optimisers)
-        decay = config.optimiser.average_decay
+        optimizers = make_optimizers(self.denoiser, config.optimizer)
+        self.base_rates = [[group["lr"] for group in o.param_groups] for o in optimizers]
+        self.model, *self.optimizers = accelerator.prepare(DenoiserWork(self.denoiser), *optimizers)
+        decay = config.optimizer.average_decay
         self.average = WeightAverage(self.model, decay) if decay else None
         self.loss = BatchLoss(section, accelerator.device)
         self.last_flat_step = (
-            flat_steps(section.steps, config.optimiser.cool_down)
-            if config.optimiser.schedule == "flat"
+            flat_steps(section.steps, config.optimizer.cool_down)
+            if config.optimizer.schedule == "flat"
             else None
         )
         """From here the run can be extended, so this checkpoint is made and kept."""
@@ -209,7 +209,7 @@ class _Run:
             scatter_weights(self.model, snapshot.averages, _PREFIX)
             self.average.restart()
         scatter_weights(self.model, snapshot.weights, _PREFIX)
-        scatter_optimisers(self.model, self._bare_optimisers(), snapshot.optimiser)
+        scatter_optimizers(self.model, self._bare_optimizers(), snapshot.optimizer)
         state = {k: v for k, v in snapshot.state.items() if k != FINGERPRINT}
         self.sizes.square = torch.tensor(state.pop("term_sizes"), dtype=torch.float64)
         self.progress = _Progress(step=snapshot.step, **state)
@@ -278,33 +278,35 @@ class _Run:
 
     def _step(self, number: int) -> dict[str, float]:
         """One step: all micro-batches, then an update, unless something is no number."""
-        factor = rate_factor(self.config.optimiser, number, steps=self.config.training.steps)
-        for optimiser, rates in zip(self.optimisers, self.base_rates, strict=True):
-            for group, rate in zip(optimiser.param_groups, rates, strict=True):
+        factor = rate_factor(self.config.optimizer, number, steps=self.config.training.steps)
+        for optimizer, rates in zip(self.optimizers, self.base_rates, strict=True):
+            for group, rate in zip(optimizer.param_groups, rates, strict=True):
                 group["lr"] = factor * rate
         # Only dropout reads torch's own generator: seeded for each step, it needs no saving.
         torch.manual_seed(self.plan.step_seed(number))
         law = self._time_law()
         rows = self._forward_and_backward(number, law)
-        clip = self.config.optimiser.clip or math.inf
+        clip = self.config.optimizer.clip or math.inf
         norm = self.accelerator.clip_grad_norm_(self.model.parameters(), clip)
         means = rows.double().mean(dim=0).tolist()
         values = dict(zip(PARTS, means, strict=True))
         values |= {"gradient": float(norm), "rate_factor": factor}
         # A loss scaler (float16) finds its scale by gradients that overflow, and leaves them out.
         if _finite(values) or (self.accelerator.scaler and math.isfinite(values["loss"])):
-            for optimiser in self.optimisers:
-                optimiser.step()
+            for optimizer in self.optimizers:
+                optimizer.step()
             if self.average is not None:
                 self.average.update()
             self._update_sizes(number, law, rows)
         else:
             self.progress.bad_steps += 1
-        for optimiser in self.optimisers:
-            optimiser.zero_grad()
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
         return values
 
-    def _forward_and_backward(self, number: int, law: TimeLaw) -> Float[Tensor, "batch parts"]:
+    def _forward_and_backward(
+        self, number: int, law: TimeDistribution
+    ) -> Float[Tensor, "batch parts"]:
         """Leave the gradient of the mean loss of the whole batch; returns the parts of each row."""
         pieces = self.plan.micro_batches(number, law, device=self.accelerator.device)
         parts = []
@@ -318,17 +320,19 @@ class _Run:
         gathered: Tensor = self.accelerator.gather(torch.cat(parts))
         return gathered.cpu()
 
-    def _time_law(self) -> TimeLaw:
+    def _time_law(self) -> TimeDistribution:
         num_steps = self.denoiser.schedule.num_steps
         match self.config.training.times:
             case "uniform":
-                return TimeLaw.uniform(num_steps)
+                return TimeDistribution.uniform(num_steps)
             case "low-noise":
-                return TimeLaw.low_noise(num_steps)
+                return TimeDistribution.low_noise(num_steps)
             case "term-size":
                 return self.sizes.law()
 
-    def _update_sizes(self, number: int, law: TimeLaw, rows: Float[Tensor, "batch parts"]) -> None:
+    def _update_sizes(
+        self, number: int, law: TimeDistribution, rows: Float[Tensor, "batch parts"]
+    ) -> None:
         t, weight = self.plan.times(number, law)
         self.sizes.update(t, (rows[:, 0] - rows[:, -1]) / weight)
 
@@ -357,8 +361,8 @@ class _Run:
 
     def _save(self, log: MetricsLog | None) -> Path | None:
         """Write a checkpoint; every process takes part in gathering it, the first one writes."""
-        bare = self._bare_optimisers()
-        if not all(optimiser.state for optimiser in bare):
+        bare = self._bare_optimizers()
+        if not all(optimizer.state for optimizer in bare):
             return None  # no step has been taken yet
         weights = gather_weights(self.model, _PREFIX)
         averages = None
@@ -366,7 +370,7 @@ class _Run:
             self.progress.average_updates = self.average.updates
             with self.average.in_place():
                 averages = gather_weights(self.model, _PREFIX)
-        optimiser = gather_optimisers(self.model, bare)
+        optimizer = gather_optimizers(self.model, bare)
         path = None
         if log:
             log.flush()
@@ -377,7 +381,7 @@ class _Run:
                 step,
                 weights,
                 averages,
-                optimiser,
+                optimizer,
                 state,
                 self.config.to_dict(),
                 self.denoiser.config,
@@ -395,8 +399,8 @@ class _Run:
         mine = torch.tensor([float(flag)], device=self.accelerator.device)
         return bool(self.accelerator.reduce(mine, "sum") > 0)
 
-    def _bare_optimisers(self) -> list[torch.optim.Optimizer]:
-        return [o.optimizer if isinstance(o, AcceleratedOptimizer) else o for o in self.optimisers]
+    def _bare_optimizers(self) -> list[torch.optim.Optimizer]:
+        return [o.optimizer if isinstance(o, AcceleratedOptimizer) else o for o in self.optimizers]
 
 
 def _is_sharded(accelerator: Accelerator) -> bool:

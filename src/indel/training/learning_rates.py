@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from indel.training.config import OptimiserSection
+from indel.training.config import OptimizerSection
 
 
 def warm_up_factor(step: int, warm_up: int) -> float:
@@ -74,7 +74,7 @@ def flat(step: int, *, warm_up: int, steps: int, cool_down: float) -> float:
     return warm_up_factor(step, warm_up) * left
 
 
-def rate_factor(section: OptimiserSection, step: int, *, steps: int) -> float:
+def rate_factor(section: OptimizerSection, step: int, *, steps: int) -> float:
     """What all learning rates are multiplied by in step n = 0, 1, … of all steps.
 
     Paper: App. C.3

@@ -11,7 +11,7 @@ from indel.data import BatchStream
 from indel.data.streams import example_seeds
 from indel.model import Denoiser
 from indel.process import Schedule, corrupt_chain
-from indel.process.length_distribution import length_law
+from indel.process.length_distribution import length_distribution
 from indel.randomness import RowSeeds
 
 # The table then costs about max_length / (2 · 4096) nats more than the best one: 0.02.
@@ -29,7 +29,7 @@ def fit_lengths(denoiser: Denoiser, data: BatchStream, *, seed: int) -> None:
     """
     x_0 = data.examples(0, EXAMPLES, "train")
     if denoiser.length_limit is None:
-        law = length_law(denoiser.schedule, x_0.lengths, denoiser.schedule.num_steps)
+        law = length_distribution(denoiser.schedule, x_0.lengths, denoiser.schedule.num_steps)
         counts = law.sum(dim=0)
     else:
         counts = _restricted_counts(denoiser.schedule, x_0, denoiser.length_limit, seed)

@@ -54,7 +54,7 @@ def train(
         steps: The number of updates.
         batch_size: Sequences per update.
         seed: Of noise and dropout. The order of the data is that of the data's own seed.
-        settings: Other settings by their dotted names, such as {"optimiser.learning_rate": 1e-3};
+        settings: Other settings by their dotted names, such as {"optimizer.learning_rate": 1e-3};
             see docs/training.md.
         resume: Whether to continue from the newest checkpoint in the folder.
         console: Where progress is shown; None: the terminal, if there is one.

@@ -35,7 +35,7 @@ _ARITHMETIC: dict[str, Settings] = {
         },
         "process": {"num_steps": 10, "rate": 0.6},
         "model": {"preset": "tiny", "num_layers": 3, "max_length": 30, "limit_length": False},
-        "optimiser": {**_SMALL_OPTIMISER},
+        "optimizer": {**_SMALL_OPTIMISER},
         "training": {
             "steps": 1000,
             "batch_size": 32,
@@ -54,7 +54,7 @@ _ARITHMETIC: dict[str, Settings] = {
             "embedding_init": "sines",
             "limit_length": False,
         },
-        "optimiser": {**_SMALL_OPTIMISER, "learning_rate": 0.01, "muon_learning_rate": 0.01},
+        "optimizer": {**_SMALL_OPTIMISER, "learning_rate": 0.01, "muon_learning_rate": 0.01},
         # A million examples.
         "training": {
             "steps": 31_250,
@@ -74,7 +74,7 @@ _ARITHMETIC: dict[str, Settings] = {
             "position_init": "zeros",
             "limit_length": False,
         },
-        "optimiser": {
+        "optimizer": {
             "name": "adam",
             "learning_rate": 2e-4,
             "schedule": "constant",
@@ -96,7 +96,7 @@ _TEXT8: dict[str, Settings] = {
         "data": {"name": "text8", "options": {"chunk_length": 32}},
         "process": {"num_steps": 10, "rate": 0.6},
         "model": {"preset": "tiny", "max_length": 64},
-        "optimiser": {**_SMALL_OPTIMISER},
+        "optimizer": {**_SMALL_OPTIMISER},
         "training": {"steps": 400, "batch_size": 32, "save_every": 200},
         "validation": {"every": 200, "examples": 64, "samples": 4},
     },
@@ -111,7 +111,7 @@ _TEXT8: dict[str, Settings] = {
             "feedforward_width": 768,
             "max_length": 127,
         },
-        "optimiser": {**_SMALL_OPTIMISER},
+        "optimizer": {**_SMALL_OPTIMISER},
         # Six core-hours.
         "training": {"steps": 15_000, "batch_size": 32, "save_every": 250, "compile": True},
         "validation": {"every": 1000, "examples": 128, "num_times": 8, "samples": 8},
@@ -121,7 +121,7 @@ _TEXT8: dict[str, Settings] = {
         "data": {"name": "text8"},
         "process": {"num_steps": 32, "rate": 0.6},
         "model": {"preset": "paper-text8", "max_length": 127, "position_init": "zeros"},
-        "optimiser": {
+        "optimizer": {
             "name": "adam",
             "learning_rate": 2e-4,
             "schedule": "constant",
@@ -142,11 +142,11 @@ _TEXT8: dict[str, Settings] = {
 def recipe(steps: int) -> Settings:
     """How to train on data of one's own in so many steps: the recipe of the presets, scaled.
 
-    >>> recipe(2000)["optimiser"]["warm_up"], recipe(100)["optimiser"]["warm_up"]
+    >>> recipe(2000)["optimizer"]["warm_up"], recipe(100)["optimizer"]["warm_up"]
     (100, 5)
     """
     return {
-        "optimiser": {
+        "optimizer": {
             **_SMALL_OPTIMISER,
             "warm_up": min(100, max(1, steps // 20)),
         },

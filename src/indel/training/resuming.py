@@ -67,12 +67,12 @@ def checkpoint_to_resume(folder: Path, config: TrainingConfig) -> Path | None:
     if the new number of steps had been asked for from the start. Cooled checkpoints are renamed.
     """
     found = checkpoints.latest(folder)
-    if found is None or config.optimiser.schedule != "flat":
+    if found is None or config.optimizer.schedule != "flat":
         return found
     made_with = checkpoints.config_of(found)
     _refuse_other_settings(made_with, config, folder)
     before, now = made_with.training.steps, config.training.steps
-    flat = min(flat_steps(steps, config.optimiser.cool_down) for steps in (before, now))
+    flat = min(flat_steps(steps, config.optimizer.cool_down) for steps in (before, now))
     if before == now or checkpoints.step_of(found) <= flat:
         return found
     level = checkpoints.latest(folder, up_to=flat)

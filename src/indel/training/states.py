@@ -1,4 +1,4 @@
-"""The state of model and optimisers as named whole tensors, however many processes share it."""
+"""The state of model and optimizers as named whole tensors, however many processes share it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def scatter_weights(model: nn.Module, weights: dict[str, Tensor], prefix: str) -
     set_model_state_dict(model, named, options=_SCATTERED)
 
 
-def gather_optimisers(
-    model: nn.Module, optimisers: Sequence[torch.optim.Optimizer]
+def gather_optimizers(
+    model: nn.Module, optimizers: Sequence[torch.optim.Optimizer]
 ) -> dict[str, Tensor]:
-    """What the optimisers remember of each parameter."""
-    state: Any = get_optimizer_state_dict(model, optimisers, options=_GATHERED)
+    """What the optimizers remember of each parameter."""
+    state: Any = get_optimizer_state_dict(model, optimizers, options=_GATHERED)
     return {
         f"{name}{_SEPARATOR}{quantity}": _whole(value)
         for name, quantities in state.get("state", {}).items()
@@ -44,18 +44,18 @@ def gather_optimisers(
     }
 
 
-def scatter_optimisers(
-    model: nn.Module, optimisers: Sequence[torch.optim.Optimizer], saved: dict[str, Tensor]
+def scatter_optimizers(
+    model: nn.Module, optimizers: Sequence[torch.optim.Optimizer], saved: dict[str, Tensor]
 ) -> None:
-    """Let the optimisers remember again what `gather_optimisers` read off them."""
+    """Let the optimizers remember again what `gather_optimizers` read off them."""
     # Learning rates are set anew in each step: the groups stay as they are.
-    state: Any = get_optimizer_state_dict(model, optimisers, options=_SCATTERED)
+    state: Any = get_optimizer_state_dict(model, optimizers, options=_SCATTERED)
     by_name: dict[str, dict[str, Tensor]] = {}
     for key, value in saved.items():
         name, _, quantity = key.rpartition(_SEPARATOR)
         by_name.setdefault(name, {})[quantity] = value
     state["state"] = by_name
-    set_optimizer_state_dict(model, optimisers, optim_state_dict=state, options=_SCATTERED)
+    set_optimizer_state_dict(model, optimizers, optim_state_dict=state, options=_SCATTERED)
 
 
 def _whole(value: Any) -> Tensor:

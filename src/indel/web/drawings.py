@@ -7,15 +7,15 @@ from html import escape
 
 from PIL import Image, ImageDraw, ImageFont
 
-from indel.drawing import colours
+from indel.drawing import colors
 from indel.drawing.terminal import Fate
 from indel.web.grids import Cell, Grid, Row
 
 COLOURS = {
     Fate.KEPT: "#000000",
-    Fate.REPLACED: colours.REPLACE,
-    Fate.INSERTED: colours.INSERT,
-    Fate.DELETED: colours.DELETE,
+    Fate.REPLACED: colors.REPLACE,
+    Fate.INSERTED: colors.INSERT,
+    Fate.DELETED: colors.DELETE,
 }
 # In pixels.
 CELL, LINE, MARGIN, LABEL = 11, 22, 12, 40
@@ -57,7 +57,7 @@ def as_gif(grid: Grid) -> bytes:
 def _svg_row(row: Row, top: int, size: int) -> str:
     """Letters of one fate are one element, so that a long chain stays a small file."""
     base = top + FONT_SIZE
-    parts = [f'<text x="{MARGIN}" y="{base}" fill="{colours.SILENT}">{escape(row.name)}</text>']
+    parts = [f'<text x="{MARGIN}" y="{base}" fill="{colors.SILENT}">{escape(row.name)}</text>']
     for cell in row.cells:
         if cell.ink.background and not cell.is_marker:
             parts.append(
@@ -105,7 +105,7 @@ def _frame(grid: Grid, row: Row) -> Image.Image:
     draw = ImageDraw.Draw(picture)
     font = ImageFont.load_default(FONT_SIZE)
     # The font of the library lacks subscripts.
-    draw.text((MARGIN, MARGIN), _plain(row.name), fill=colours.SILENT, font=font)
+    draw.text((MARGIN, MARGIN), _plain(row.name), fill=colors.SILENT, font=font)
     for number, cell in enumerate(row.cells):
         line, place = divmod(number, wrap)
         left, top = MARGIN + width * place, MARGIN + LINE * (line + 1)

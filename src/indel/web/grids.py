@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from indel.drawing.colours import number_colours
+from indel.drawing.colors import number_colors
 from indel.drawing.terminal import Fate, column_order, step_name
 from indel.process.edits import INSERTED
 from indel.sampling.trajectories import Trajectory
@@ -155,7 +155,7 @@ def number_look(vocabulary: Vocabulary) -> Look:
     """
 
     def ink(token: int) -> Ink:
-        face, letters = number_colours(token)
+        face, letters = number_colors(token)
         return Ink(str(token), face, letters)
 
     return Look(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from indel.text8_alphabet import normalise_text8
+from indel.text8_alphabet import normalize_text8
 
 SEEDS = 2**32 - 1
 
@@ -72,7 +72,7 @@ def letters(name: str, value: object, most: int) -> str:
     'hello world'
     """
     # Digits become words: what is too long afterwards is refused as well.
-    found = text(name, normalise_text8(text(name, value, most)), most)
+    found = text(name, normalize_text8(text(name, value, most)), most)
     if not found:
         raise ValueError(f"{name} holds no letter a–z and no digit; type some words")
     return found

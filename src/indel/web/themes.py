@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from functools import cache
 
-from indel.drawing import colours
+from indel.drawing import colors
 
 LIGHT = {
     "paper": "#ffffff",
     "ink": "#111111",
     "quiet": "#4d4d4d",
     "line": "#d0d0d0",
-    "inserted": colours.INSERT,
+    "inserted": colors.INSERT,
     "inserted-ground": "#d6ebf8",
     "deleted": "#a03400",
     "deleted-ground": "#fbe3d8",
-    "replaced": colours.REPLACE,
+    "replaced": colors.REPLACE,
     "replaced-ground": "#e8def5",
     "button": "#f4f4f4",
     "edge": "#767676",

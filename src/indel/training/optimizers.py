@@ -1,4 +1,4 @@
-"""Which optimiser trains which parameters: Adam(W) for all, or Muon for the hidden matrices."""
+"""Which optimizer trains which parameters: Adam(W) for all, or Muon for the hidden matrices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from indel.model import Denoiser
-from indel.training.config import OptimiserSection
+from indel.training.config import OptimizerSection
 
 # Keller Jordan's quintic: four steps bring singular values from [1e−2, 1] to about [0.7, 1.2].
 _QUINTIC = (3.4445, -4.7750, 2.0315)
@@ -156,8 +156,8 @@ def _polynomial(
     return factor
 
 
-def make_optimisers(denoiser: Denoiser, section: OptimiserSection) -> list[torch.optim.Optimizer]:
-    """The optimisers of a denoiser; its table of lengths is fitted and has none.
+def make_optimizers(denoiser: Denoiser, section: OptimizerSection) -> list[torch.optim.Optimizer]:
+    """The optimizers of a denoiser; its table of lengths is fitted and has none.
 
     "adam" and "adamw" train all parameters, with weight decay for matrices of the backbone alone.
     "muon" trains the backbone's linear layers by Muon: their gradients have few strong directions

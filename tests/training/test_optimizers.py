@@ -1,4 +1,4 @@
-"""Optimisers, learning rates and averages of weights."""
+"""Optimizers, learning rates and averages of weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from indel.model import Denoiser
 from indel.training import TrainingConfig
 from indel.training.averages import WeightAverage
-from indel.training.config import OptimiserSection
+from indel.training.config import OptimizerSection
 from indel.training.learning_rates import (
     constant,
     cyclical_cosine,
@@ -19,7 +19,7 @@ from indel.training.learning_rates import (
     rate_factor,
     reciprocal_square_root,
 )
-from indel.training.optimisers import _ITERATIONS, _QUINTIC, Muon, make_optimisers, orthogonalised
+from indel.training.optimizers import _ITERATIONS, _QUINTIC, Muon, make_optimizers, orthogonalised
 from training.small_runs import very_small
 
 
@@ -69,11 +69,11 @@ def test_stacked_matrices_are_orthogonalised_apart() -> None:
 
 
 @pytest.mark.parametrize("activation", ["relu", "gated-gelu"])
-def test_every_parameter_has_one_optimiser(activation: str) -> None:
+def test_every_parameter_has_one_optimizer(activation: str) -> None:
     config = very_small(model__backbone="t5", model__activation=activation)
     denoiser = denoiser_of(config)
     denoiser.length.requires_grad_(False)
-    muon, adam = make_optimisers(denoiser, config.optimiser)
+    muon, adam = make_optimizers(denoiser, config.optimizer)
     assert isinstance(muon, Muon)
     names = {id(weight): name for name, weight in denoiser.named_parameters()}
     by_muon = {
@@ -95,10 +95,10 @@ def test_every_parameter_has_one_optimiser(activation: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
-def test_optimisers_lower_the_loss_of_a_quadratic(name: str) -> None:
-    config = very_small(optimiser__name=name)
+def test_optimizers_lower_the_loss_of_a_quadratic(name: str) -> None:
+    config = very_small(optimizer__name=name)
     denoiser = denoiser_of(config)
-    optimisers = make_optimisers(denoiser, config.optimiser)
+    optimizers = make_optimizers(denoiser, config.optimizer)
 
     def distance() -> torch.Tensor:
         return torch.stack([(w - 0.1).square().sum() for w in denoiser.parameters()]).sum()
@@ -107,8 +107,8 @@ def test_optimisers_lower_the_loss_of_a_quadratic(name: str) -> None:
     for _ in range(20):
         denoiser.zero_grad()
         distance().backward()
-        for optimiser in optimisers:
-            optimiser.step()
+        for optimizer in optimizers:
+            optimizer.step()
     assert distance().item() < before
 
 
@@ -132,7 +132,7 @@ def test_learning_rates_have_the_papers_shapes() -> None:
 
 @pytest.mark.parametrize("schedule", ["constant", "reciprocal-square-root", "cosine", "flat"])
 def test_every_schedule_is_reached_by_its_name(schedule: str) -> None:
-    section = OptimiserSection(schedule=schedule, warm_up=10, period=100)  # type: ignore[arg-type]
+    section = OptimizerSection(schedule=schedule, warm_up=10, period=100)  # type: ignore[arg-type]
     expected = {
         "constant": constant(50, warm_up=10),
         "reciprocal-square-root": reciprocal_square_root(50, warm_up=10),
@@ -171,14 +171,14 @@ def test_flat_rates_do_not_know_the_end_before_they_fall() -> None:
 
 
 def test_embeddings_have_their_own_rate() -> None:
-    config = very_small(optimiser__embedding_learning_rate=0.5)
+    config = very_small(optimizer__embedding_learning_rate=0.5)
     denoiser = denoiser_of(config)
-    _, adam = make_optimisers(denoiser, config.optimiser)
+    _, adam = make_optimizers(denoiser, config.optimizer)
     rates = {id(w): group["lr"] for group in adam.param_groups for w in group["params"]}
     assert rates[id(denoiser.embedding.weight)] == 0.5
     assert denoiser.time_embedding is not None
     assert rates[id(denoiser.time_embedding.weight)] == 0.5
-    assert rates[id(denoiser.deletions_head.weight)] == config.optimiser.learning_rate
+    assert rates[id(denoiser.deletions_head.weight)] == config.optimizer.learning_rate
 
 
 @pytest.mark.parametrize("shape", [(6, 16), (16, 6), (5, 40)])

@@ -18,10 +18,10 @@ COLOURS_OF = 100
 
 
 @cache
-def number_colours(number: int) -> tuple[str, str]:
+def number_colors(number: int) -> tuple[str, str]:
     """The colour of a number, x mod 100 on one scale, and black or white to write on it.
 
-    >>> number_colours(347) == number_colours(47) != number_colours(48)
+    >>> number_colors(347) == number_colors(47) != number_colors(48)
     True
 
     Paper: Fig. 1
