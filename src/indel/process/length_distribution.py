@@ -41,7 +41,7 @@ def length_distribution(
 def last_length_distributions(
     schedule: Schedule, lengths: Int[Tensor, " batch"]
 ) -> tuple[Float[Tensor, "known counts"], Int[Tensor, " batch"]]:
-    """`length_distribution` of x_T for each length that occurs, and which of them each sequence has.
+    """`length_distribution` of x_T for each length that occurs, and which one each sequence has.
 
     What was worked out once is kept as long as the schedule is: training asks for the same.
     """
