@@ -1,14 +1,26 @@
-"""What a name or path on the command line means beside a model: the run and its data."""
+"""Arguments that several commands have, and what they mean."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 if TYPE_CHECKING:
     from indel.data import BatchStream
     from indel.text_repair.repairer import Repairer
     from indel.training import TrainingConfig
+
+Model = Annotated[
+    Path,
+    typer.Argument(help="A bundled model, or the folder of a model, a run or a checkpoint."),
+]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="The same seed, the same output.")]
+BatchSize = Annotated[
+    int, typer.Option(min=1, help="Sequences at a time: memory and speed, not the output.")
+]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps …")]
 
 
 def open_repairer(model: str, device: str, *, with_words: bool, **settings: Any) -> Repairer:

@@ -15,8 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from indel.atomic_files import write_output
-from indel.commands.arguments import open_repairer
-from indel.commands.models import BatchSize, Device, Seed
+from indel.commands.arguments import BatchSize, Device, Seed, open_repairer
 from indel.commands.repair import Words
 from indel.commands.repair_views import progress_bar
 from indel.text_repair import defaults

@@ -13,8 +13,7 @@ from rich.console import Console
 
 from indel.atomic_files import write_output
 from indel.commands import repair_views
-from indel.commands.arguments import open_repairer
-from indel.commands.models import BatchSize, Device, Seed
+from indel.commands.arguments import BatchSize, Device, Seed, open_repairer
 from indel.commands.repair_views import Answer
 from indel.text_repair import defaults
 

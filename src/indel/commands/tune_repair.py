@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from indel.commands.arguments import open_repairer
-from indel.commands.models import Device, Seed
+from indel.commands.arguments import Device, Seed, open_repairer
 from indel.commands.repair import Words
 from indel.commands.repair_views import progress_bar
 from indel.text_repair import defaults

@@ -32,7 +32,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     # In place, the first step back from pure noise settles many tokens at once, and none knows of
     # the others; inserts and deletes ease this and make the later steps harder. So short a sequence
     # shows it with few steps only: with ten, even a perfect denoiser is better in place
-    # (tests/ideal_arithmetic.py).
+    # (studies/ideal_arithmetic.py).
     "tiny": {
         "data.options.numbers": 64,
         "data.options.min_length": 10,

@@ -14,7 +14,7 @@ among those gone before.
 
 Either way fewer calls cost quality, because the tokens of one step are drawn independently. With a
 denoiser that knows the exact law of each edit, T = 12, the total variation between samples and data
-is (`python tests/stride_costs.py` prints this; 20,000 samples)
+is (`python studies/stride_costs.py` prints this; 20,000 samples)
 
     data            rate  12 calls   6 calls   4 calls   3 calls
     one a length     0.0     0.004     0.004     0.004     0.004

@@ -1,6 +1,6 @@
 """What strides cost: how far samples of an ideal denoiser are from the data.
 
-python tests/stride_costs.py    prints the table of `indel.sampling.strides`
+python studies/stride_costs.py    prints the table of `indel.sampling.strides`
 """
 
 from __future__ import annotations

@@ -1,81 +1,26 @@
-"""`indel sample` and `indel evaluate`."""
+"""`indel evaluate`."""
 
 from __future__ import annotations
 
 import json
 import math
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from indel.commands.arguments import open_named_data, parsed_settings
+from indel.commands.arguments import (
+    BatchSize,
+    Device,
+    Model,
+    Seed,
+    open_named_data,
+    parsed_settings,
+)
 
 if TYPE_CHECKING:
     from indel.bound.estimates import Estimate
-
-Model = Annotated[
-    Path,
-    typer.Argument(help="A bundled model, or the folder of a model, a run or a checkpoint."),
-]
-Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="The same seed, the same output.")]
-BatchSize = Annotated[
-    int, typer.Option(min=1, help="Sequences at a time: memory and speed, not the output.")
-]
-Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps …")]
-
-
-def sample(
-    model: Model,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, max=100_000, help="How many.")] = 5,
-    seed: Seed = 0,
-    temperature: Annotated[float, typer.Option(help="Of both heads; 1 is the model itself.")] = 1.0,
-    top_p: Annotated[float, typer.Option(help="Keep this share of the mass of both heads.")] = 1.0,
-    calls: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Call the network only so often: approximate with inserts and deletes.",
-        ),
-    ] = None,
-    batch_size: BatchSize = 64,
-    device: Device = "cpu",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON value per line.")] = False,
-) -> None:
-    """Generate sequences, one per line."""
-    from indel.api import sample_seeds
-    from indel.loading import load
-    from indel.randomness import RowSeeds
-    from indel.sampling.generation import SamplingOptions, generate
-    from indel.sampling.strides import evenly_spaced
-    from indel.sampling.truncation import Sharpening
-    from indel.vocabularies import IntegerVocabulary
-
-    denoiser = load(model, device=device)
-    sharpening = Sharpening(temperature=temperature, top_p=top_p)
-    last = denoiser.schedule.num_steps
-    options = SamplingOptions(
-        tokens=sharpening,
-        deletions=sharpening,
-        times=None if calls is None else evenly_spaced(last, calls),
-        approximate_strides=calls is not None,
-    )
-    for start in range(0, count, batch_size):
-        rows = min(batch_size, count - start)
-        generator = RowSeeds(sample_seeds(seed, start, rows).to(denoiser.device))
-        samples = generate(
-            denoiser,
-            rows,
-            generator=generator,
-            options=options,
-            progress=sys.stderr.isatty() and count > batch_size,
-        )
-        for row, text in zip(samples.x.to_lists(), samples.texts, strict=True):
-            item = row if isinstance(denoiser.vocabulary, IntegerVocabulary) else text
-            print(json.dumps(item, ensure_ascii=False) if as_json else text)
 
 
 def evaluate(

@@ -1,6 +1,6 @@
 """The best in-place denoiser for the paper's own arithmetic sequences, and what a network misses.
 
-python tests/ideal_in_place.py [RUN …]    prints bounds, error rates and the terms of each step
+python studies/ideal_in_place.py [RUN …]    prints bounds, error rates and the terms of each step
 
 In place nothing moves, so Bayes' rule over all 167,970 sequences is a count of matches.
 """

@@ -1,6 +1,6 @@
 """What arithmetic sequences cost with the best denoiser there is, in place and not.
 
-python tests/ideal_arithmetic.py    prints bounds and error rates of small tasks, by rate and T
+python studies/ideal_arithmetic.py    prints bounds and error rates of small tasks, by rate and T
 """
 
 from __future__ import annotations
