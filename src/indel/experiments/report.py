@@ -156,15 +156,15 @@ _ARITHMETIC = {
         "than insertion and deletion do only if there are very few steps, and then samples are bad "
         "either way. The task was chosen for that: a win shows the mechanism and is no independent "
         "support for the paper. `python studies/ideal_arithmetic.py` prints what a perfect "
-        "denoiser would reach: with inserts and deletes a better bound, but worse samples. So a better "
-        "error rate below speaks of networks that have not learned everything."
+        "denoiser would reach: with inserts and deletes a better bound, but worse samples. So a "
+        "better error rate below speaks of networks that have not learned everything."
     ),
     "laptop": (
         "The paper's data and T. What differs is the budget and what was made to fit it: a "
         "smaller network, small batches, Muon and a cosine schedule for the paper's Adam at a "
         "constant rate, one seed. Rows differ in the rate alone. `python "
-        "studies/ideal_in_place.py` prints what a perfect in-place denoiser reaches on this data, and at which steps a run "
-        "in place falls short of it ([experiments.md](experiments.md))."
+        "studies/ideal_in_place.py` prints what a perfect in-place denoiser reaches on this "
+        "data, and at which steps a run in place falls short of it ([experiments.md](experiments.md))."
     ),
     "paper": "The paper's data.",
 }
