@@ -164,7 +164,8 @@ _ARITHMETIC = {
         "smaller network, small batches, Muon and a cosine schedule for the paper's Adam at a "
         "constant rate, one seed. Rows differ in the rate alone. `python "
         "studies/ideal_in_place.py` prints what a perfect in-place denoiser reaches on this "
-        "data, and at which steps a run in place falls short of it ([experiments.md](experiments.md))."
+        "data, and at which steps a run in place falls short of it "
+        "([experiments.md](experiments.md))."
     ),
     "paper": "The paper's data.",
 }
