@@ -74,7 +74,7 @@ def test_all_of_it_runs_from_scratch(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def check_results(folder: Path, page: Path) -> None:
-    for table, column in (("table1", "bound (nats)"), ("table2", "bits a character")):
+    for table, column in (("table1", "bound (nats)"), ("table2", "bits per character")):
         with (folder / f"{table}.csv").open(encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         assert [row["forward process"] for row in rows] == [

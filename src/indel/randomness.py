@@ -1,4 +1,4 @@
-"""Where samplers take their noise from: a generator for the batch, or one seed a row."""
+"""Where samplers take their noise from: a generator for the batch, or one seed per row."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ class Vocabulary(ABC):
 
 @dataclass(frozen=True)
 class CharacterVocabulary(Vocabulary):
-    """One token a character (code point), numbered in the order given.
+    """One token per character (code point), numbered in the order given.
 
     >>> CharacterVocabulary("ACGT").encode("GATTACA")
     [2, 0, 3, 3, 0, 1, 0]

@@ -746,7 +746,7 @@ def test_half_precision_ends_at_the_logits(name: str) -> None:
 
 @pytest.mark.parametrize("padding", [0, 5, 70])
 def test_a_sequence_gets_the_same_noise_and_logits_in_any_company(padding: int) -> None:
-    """One seed a row: alone, among 64, and however wide the padding."""
+    """One seed per row: alone, among 64, and however wide the padding."""
     schedule = THREE["uniform"]
     denoiser = denoiser_of(schedule)
     generator = torch.Generator().manual_seed(0)

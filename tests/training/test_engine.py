@@ -134,7 +134,7 @@ def test_mixed_precision_is_that_of_accelerate(tmp_path: Path) -> None:
 
 
 def unigram_and_length(data: BatchStream) -> float:
-    """What the best model of single tokens and of the length costs, in nats a sequence."""
+    """What the best model of single tokens and of the length costs, in nats per sequence."""
     x = data.examples(0, 20_000)
 
     def entropy(values: torch.Tensor) -> float:

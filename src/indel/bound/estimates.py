@@ -191,7 +191,7 @@ class BoundEstimate:
 
     @property
     def bits_per_token(self) -> Estimate:
-        """The bound in bits for each token of x_0: on text8, bits a character."""
+        """The bound in bits for each token of x_0: on text8, bits per character."""
         return self.nats_per_token.scaled(1.0 / math.log(2.0))
 
     @property
@@ -226,7 +226,7 @@ def accumulate(
     first_row: int = 0,
     progress: bool | None = None,
 ) -> BoundEstimate:
-    """The mean of any bound over a data set, with one seed a sequence from (seed, its number)."""
+    """The mean of any bound over a data set, with one seed per sequence from (seed, its number)."""
     estimate: BoundEstimate | None = None
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()

@@ -1,6 +1,6 @@
 """The training objective: one term L_{t−1} of the bound in closed form, and L_T.
 
-L = E[−log p_θ(x_T)] + Σ_t E[−log p_θ(x_{t−1}|x_t) + log q(x_t|x_{t−1})], in nats a sequence.
+L = E[−log p_θ(x_T)] + Σ_t E[−log p_θ(x_{t−1}|x_t) + log q(x_t|x_{t−1})], in nats per sequence.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def _row(result: Result, reference: Result, seed: int) -> dict[str, Any]:
         "CER": result.error_rate,
         "exact": result.exact,
         "untouched": result.untouched,
-        "characters a second": result.speed if result.seconds else None,
+        "characters per second": result.speed if result.seconds else None,
         "more wrong": difference(result, reference, seed=seed)._asdict(),
     }
 
@@ -166,7 +166,7 @@ def _table(rows: dict[str, dict[str, Any]], reference: str) -> Table:
         caption_justify="left",
     )
     for name, row in rows.items():
-        speed, more = row["characters a second"], row["more wrong"]
+        speed, more = row["characters per second"], row["more wrong"]
         mean, low, high = (100 * more[key] for key in ("mean", "low", "high"))
         cells = (
             name,

@@ -21,7 +21,7 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 
 
 example_seeds = seeds_for
-"""One seed an example: the older name of `seeds_for`."""
+"""One seed per example: the older name of `seeds_for`."""
 
 
 class BatchStream(ABC):

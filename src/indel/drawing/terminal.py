@@ -176,7 +176,7 @@ def render_chain(
     aligned: bool = False,
     marks: bool = False,
 ) -> Text:
-    """A chain x_0, …, x_T of one sequence, one row a step.
+    """A chain x_0, …, x_T of one sequence, one row per step.
 
     `aligned` gives each token a column of its own, from its insertion to its deletion; `marks`
     puts a sign below each letter that is not as in x_0, for output without colour.

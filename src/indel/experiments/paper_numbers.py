@@ -35,7 +35,7 @@ ARITHMETIC_EXAMPLES = 100_000 * 512
 """Table 1: examples that each run was trained on."""
 
 BITS = {0.0: 1.669, 0.4: 1.759, 0.6: 1.789, 0.8: 1.844}
-"""Table 2: bound in bits a character, the best of twelve learning-rate schedules."""
+"""Table 2: bound in bits per character, the best of twelve learning-rate schedules."""
 
 TEXT8_EXAMPLES = 1_000_000 * 512
 """Table 2: examples that each run was trained on."""

@@ -35,7 +35,7 @@ class FinalMeasure:
     batch_size: int = 64
 
     def __call__(self, denoiser: Denoiser, data: BatchStream) -> dict[str, Any]:
-        """The bound in nats and bits a token, and the error rate: means and standard errors."""
+        """The bound in nats and bits per token, and the error rate: means and standard errors."""
         batches = (
             data.examples(at, min(self.batch_size, self.examples - at), self.split).trimmed()
             for at in range(0, self.examples, self.batch_size)

@@ -282,7 +282,7 @@ SECTIONS = {
         "Table 2: text8",
         text8_table.HEADER,
         text8_table.table_rows,
-        {"bits a character": text8_table.bits},
+        {"bits per character": text8_table.bits},
         text8_table.draw_curves,
         _about_text8,
         text8_table.PANELS,

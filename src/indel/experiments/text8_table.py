@@ -1,4 +1,4 @@
-"""Table 2: text8, bits a character for four insert/delete rates.
+"""Table 2: text8, bits per character for four insert/delete rates.
 
 The paper trains a twelve-layer transformer on 1,000,000 batches of 512 chunks of 118 characters,
 T = 32, sequences of 128 or more drawn again, with twelve learning-rate schedules a rate, and gives
@@ -40,10 +40,10 @@ FINAL = {
     "paper": FinalMeasure(examples=40_960, split="valid", samples=256, batch_size=256),
 }
 HEADER = (
-    *("forward process", "bits a character", "standard error"),
+    *("forward process", "bits per character", "standard error"),
     *("paper", "seeds", "learning rate", "schedule", "examples seen"),
 )
-PANELS = {"bits a character": ("bits_per_token", 1.0)}
+PANELS = {"bits per character": ("bits_per_token", 1.0)}
 """What learning curves show: the name of the measure in a record, and the unit."""
 PAPER = {title: BITS for title in PANELS}
 """Where the paper's own runs ended, by measure and rate."""

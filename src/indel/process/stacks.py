@@ -1,6 +1,6 @@
 """Measures and transitions of all times, stacked so that a batch looks them up at once.
 
-Two forms with the same methods: mixtures, O(parts) numbers a time, and dense, K or K² numbers.
+Two forms with the same methods: mixtures, O(parts) numbers per time, and dense, K or K² numbers.
 Times, tokens and noise broadcast against each other; `t` picks the time of each entry.
 """
 

@@ -1,4 +1,4 @@
-"""Likelihood: how many bits a character costs under each model, by step and by part."""
+"""Likelihood: how many bits each character costs under each model, by step and by part."""
 
 from __future__ import annotations
 
