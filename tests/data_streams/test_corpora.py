@@ -229,3 +229,13 @@ def test_fetched_archive_is_unpacked_and_checked(tmp_path: Path, cache: Path) ->
     with pytest.raises(DataError, match="md5"):
         Corpus("foxes", bad, CORPUS.size, CORPUS.md5).locate(None, tmp_path / "other")
     assert not list((tmp_path / "other" / "foxes").iterdir())
+
+
+def test_a_download_stops_when_it_is_too_large(tmp_path: Path, cache: Path) -> None:
+    endless = tmp_path / "endless.zip"
+    with endless.open("wb") as file:
+        file.truncate(1 << 33)  # no zip, and sparse: eight gigabytes that take no room
+    corpus = Corpus("foxes", endless.as_uri(), CORPUS.size, CORPUS.md5)
+    with pytest.raises(DataError, match=r"sends more than the 4,400 bytes that foxes has"):
+        corpus.locate(None, cache)
+    assert not list((cache / "foxes").iterdir())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -238,3 +239,44 @@ def test_the_server_fetches_nothing_for_others(
     log = server.log.read_text(encoding="utf-8")[before:]
     assert "looks up" not in log
     assert "connects to" not in log
+
+
+ROUTES = (
+    *("/gradio_api/call/v2/repair", "/gradio_api/call/repair", "/gradio_api/run/likelihood"),
+    *("/gradio_api/queue/join", "/gradio_api/queue/data", "/gradio_api/upload", "/gradio_api/info"),
+    *("/gradio_api/deep_link", "/gradio_api/heartbeat/x", "/config", "/", "/theme.css", "/login"),
+)
+
+
+def random_value(generator: random.Random, depth: int = 0) -> Any:
+    """JSON of any shape, with the secret in many places."""
+    plain = [SECRET, "", 0, -1, 10**400, 1e308, True, None, FILE, "\x00\ud83d" + SECRET, "a" * 5000]
+    if depth > 3 or generator.random() < 0.6:
+        return generator.choice(plain)
+    values = [random_value(generator, depth + 1) for _ in range(generator.randrange(4))]
+    names = ("data", "fn_index", "session_hash", "text", "trigger_id", "event_data", SECRET)
+    if generator.random() < 0.5:
+        return values
+    return {generator.choice(names): value for value in values}
+
+
+@pytest.mark.slow
+def test_a_thousand_random_requests_end_in_an_answer_that_says_nothing(
+    client: httpx.Client, server: Server, files_folder: Path
+) -> None:
+    generator = random.Random(1)
+    for number in range(1000):
+        path = generator.choice(ROUTES) + generator.choice(
+            ["", f"/{SECRET}", f"?{SECRET}=1", "/.."]
+        )
+        body = json.dumps(random_value(generator)).encode()
+        if generator.random() < 0.2:
+            body = body[: generator.randrange(len(body) + 1)] + generator.randbytes(5)
+        kind = generator.choice(["application/json", "text/plain", "multipart/form-data"])
+        method = generator.choice(["GET", "POST", "POST", "POST", "PUT", "OPTIONS"])
+        with client.stream(
+            method, path, content=body, headers={"Content-Type": kind}, timeout=PATIENCE
+        ) as found:
+            assert found.status_code < 500, (number, method, path, body)
+    assert not leaks(server, files_folder)
+    assert "Traceback" not in server.log.read_text(encoding="utf-8")

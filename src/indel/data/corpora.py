@@ -71,7 +71,15 @@ class Corpus:
             except OSError as error:
                 raise self._not_fetched(error) from error
             with answer:
+                received = 0
                 while piece := self._receive(answer):
+                    received += len(piece)
+                    # An archive of the right content is smaller than it: the rest is not taken.
+                    if received > self.size:
+                        raise DataError(
+                            f"{self.url} sends more than the {self.size:,} bytes that {self.name} "
+                            "has unpacked: it is not the archive"
+                        )
                     file.write(piece)
         try:
             self._unpack(archive, copy)
