@@ -7,7 +7,7 @@ import pytest
 
 from indel.batch import Batch
 from indel.data import open_data
-from indel.experiments.report_samples import ngrams_text, samples_text
+from indel.experiments.report_details import ngrams_text, samples_text, steps_text
 from indel.experiments.sample_quality import sample_quality
 
 
@@ -38,6 +38,9 @@ def test_the_report_shows_them(tmp_path: Path) -> None:
     assert "| 0.6 insert/delete | 50.0 ± 1.0 |" in text
     assert "| in place | – |" in text
     assert samples_text({"runs": runs[1:]}) == ngrams_text(tmp_path) == ""
+    steps = [{"rate": 0.6, "final": {"steps": [[1.25, 0.1], [0.5, 0.1]]}}]
+    assert "| 1 | 1.25 |\n| 2 | 0.50 |" in steps_text({"runs": steps})
+    assert steps_text({"runs": runs}) == ""
     record = {"bits_per_character": [4.0, 3.25], "train_characters": 9, "command": "indel …"}
     (tmp_path / "ngrams.json").write_text(json.dumps(record))
     assert "| 4.000 | 3.250 |" in ngrams_text(tmp_path)

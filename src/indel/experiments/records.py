@@ -41,9 +41,10 @@ class FinalMeasure:
             for at in range(0, self.examples, self.batch_size)
         )
         estimate = evaluate(denoiser, batches, seed=1, num_times=self.num_times, progress=False)
-        found = {
+        found: dict[str, Any] = {
             "bound": list(estimate.nats_per_sequence),
             "bits_per_token": list(estimate.bits_per_token),
+            "steps": [list(step) for step in estimate.by_time],
         }
         if self.samples:
             seeds = example_seeds(data.seed, "final samples", 0, self.samples)

@@ -17,7 +17,7 @@ from indel.experiments.paper_numbers import (
     TEXT8_EXAMPLES,
     rate_name,
 )
-from indel.experiments.report_samples import ngrams_text, samples_text
+from indel.experiments.report_details import ngrams_text, samples_text, steps_text
 from indel.experiments.table_records import (
     Record,
     common_examples,
@@ -74,7 +74,7 @@ def write_report(out: Path, page: Path) -> Path:
             image = page.parent / "images" / f"{name}-{scale}.png"
             write_picture(section.curves(record), image)
             parts.append(_section_text(section, record, f"images/{image.name}"))
-            parts.append(samples_text(record))
+            parts += [samples_text(record), steps_text(record)]
             if name == text8_table.NAME:
                 parts.append(ngrams_text(out / scale))
     if len(parts) == 1:

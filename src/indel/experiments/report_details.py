@@ -1,4 +1,4 @@
-"""Parts of the report besides the paper's tables: how good samples are, and letter n-grams."""
+"""Parts of the report besides the paper's tables: samples, steps of the bound, letter n-grams."""
 
 from __future__ import annotations
 
@@ -30,6 +30,26 @@ def samples_text(record: Record) -> str:
         ],
     )
     return f"How good samples are, in percent with standard errors over samples:\n\n{table}\n"
+
+
+def steps_text(record: Record) -> str:
+    """The divergence of each step for each rate, as the first seed has it."""
+    rows = {rate: runs[0]["final"].get("steps") for rate, runs in runs_by_rate(record).items()}
+    known = {rate: steps for rate, steps in rows.items() if steps}
+    if not known:
+        return ""
+    longest = max(map(len, known.values()))
+    table = markdown_table(
+        ("t", *map(rate_name, known)),
+        [
+            [
+                str(t + 1),
+                *(f"{steps[t][0]:.2f}" if t < len(steps) else "–" for steps in known.values()),
+            ]
+            for t in range(longest)
+        ],
+    )
+    return f"KL(q(x_{{t−1}}|x_t,x_0) ‖ p_θ) of each step, in nats per sequence:\n\n{table}\n"
 
 
 def ngrams_text(folder: Path) -> str:
