@@ -134,7 +134,7 @@ SIZES: list[Case] = [
     ("sigma = 0", lambda: GaussianTransition(3, 0.0), ["sigma", "0.0", "positive"]),
     ("sigma is NaN", lambda: GaussianTransition(3, math.nan), ["sigma", "nan", "positive"]),
     ("band", lambda: GaussianTransition(3, 1.0, -1), ["band", "-1", "at least 0"]),
-    ("a key", lambda: NeighborTransition(3, {3: [0]}, 0.5), ["neighbours", "3", "0…2"]),
+    ("a key", lambda: NeighborTransition(3, {3: [0]}, 0.5), ["neighbors", "3", "0…2"]),
     ("a neighbour", lambda: NeighborTransition(3, {1: [7]}, 0.5), ["neighbors[1]", "7", "0…2"]),
     ("itself", lambda: NeighborTransition(3, {1: [0, 1]}, 0.5), ["neighbors[1]", "1 itself"]),
     ("not square", lambda: MatrixTransition([[0.5, 0.5]]), ["matrix", "(1, 2)", "square"]),
