@@ -88,6 +88,7 @@ def changed(denoiser: Denoiser, folder: Path, **fields: object) -> Denoiser:
     denoiser.save_pretrained(folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | fields))
+    (folder / "checksums.json").unlink()
     return load(folder)
 
 
@@ -117,6 +118,7 @@ def old_folder(folder: Path) -> Path:
     config = json.loads((folder / "config.json").read_text())
     del config["limit_length"], config["edit_weights"]
     (folder / "config.json").write_text(json.dumps(config))
+    (folder / "checksums.json").unlink()
     return folder
 
 

@@ -45,7 +45,7 @@ def test_draws_differ_and_lose_nothing(denoiser: Denoiser) -> None:
 
 
 def test_a_bold_agreement_makes_corrections_and_a_strict_one_does_not(denoiser: Denoiser) -> None:
-    bold = repair(TEXT, model=denoiser, strength=6, draws=3, agreement=0.01)
+    bold = repair(TEXT, model=denoiser, strength=6, draws=3, agreement=1e-6)
     strict = repair(TEXT, model=denoiser, strength=6, draws=3, agreement=1.0)
     assert bold.corrections
     assert bold.text != TEXT

@@ -178,8 +178,9 @@ def test_another_model_or_other_data_is_not_resumed(
 
 def test_the_commands_read_its_folder(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = str(trained)
-    assert run(["info", folder]) == 0
-    assert "T = 4, K = 5" in capsys.readouterr().out
+    assert run(["info", folder, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["steps_of_the_process"], facts["vocabulary_size"]) == (4, 5)
     assert run(["sample", folder, "-n", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines == indel.generate(indel.load(folder), 2, seed=0).texts

@@ -214,8 +214,10 @@ class Denoiser(
         A name that is neither a bundled model nor a folder is looked for on the Hub. The denoiser
         is in evaluation mode. Nothing is unpickled and no code is run.
         """
-        name = str(pretrained_model_name_or_path)
-        folder = pretrained_folder(name) if name in MODELS else Path(name)
+        name = pretrained_model_name_or_path
+        # A Path is always a folder, also one that has the name of a bundled model.
+        bundled = isinstance(name, str) and name in MODELS
+        folder = pretrained_folder(str(name)) if bundled else Path(name)
         if not folder.is_dir():
             folder = saving.download(
                 pretrained_model_name_or_path,
