@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,13 @@ def files_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, files_folder: Path) -> Iterator[Server]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GRADIO_TEMP_DIR", str(files_folder))
-        patch.setenv("TMPDIR", str(files_folder))
-        with page_server(tmp_path_factory.mktemp("server")) as found:
-            yield found
+    with ExitStack() as running:
+        # Only while the server starts: the browser keeps its own files elsewhere.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("GRADIO_TEMP_DIR", str(files_folder))
+            patch.setenv("TMPDIR", str(files_folder))
+            found = running.enter_context(page_server(tmp_path_factory.mktemp("server")))
+        yield found
 
 
 @pytest.fixture(scope="session")
