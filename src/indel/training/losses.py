@@ -15,6 +15,7 @@ from indel.bound.objective import Denoise, Objective
 from indel.model import Denoiser, DenoiserOutput
 from indel.training.batches import MicroBatch
 from indel.training.config import TrainingSection
+from indel.training.precision import has_bfloat16
 
 PARTS = ("loss", "tokens", "deletions", "forward", "length")
 """The loss of a sequence, and what it is the sum of."""
@@ -79,13 +80,3 @@ class BatchLoss:
                 return denoiser(x_t, t)
 
         return network
-
-
-def has_bfloat16(device: torch.device) -> bool:
-    """Whether products of bfloat16 are fast there: a processor may only imitate them."""
-    if device.type == "cuda":
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    if device.type == "cpu":
-        flags = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-        return any(getattr(torch.cpu, flag, lambda: False)() for flag in flags)
-    return False

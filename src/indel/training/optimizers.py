@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from indel.model import Denoiser
 from indel.training.config import OptimizerSection
+from indel.training.precision import has_bfloat16
 
 # Keller Jordan's quintic: four steps bring singular values from [1e−2, 1] to about [0.7, 1.2].
 _QUINTIC = (3.4445, -4.7750, 2.0315)
@@ -23,8 +24,8 @@ class Muon(torch.optim.Optimizer):
 
     Each group has `parts`, the number of matrices that are stacked in one weight (q, k and v; the
     two of a gated layer): each is made orthogonal alone. All matrices of one shape are made
-    orthogonal in one batched product. torch's own Muon iterates in bfloat16, which most CPUs are
-    slow at; here it is float32, whatever the weights are.
+    orthogonal in one batched product. torch's own Muon iterates in bfloat16; here that is so only
+    on devices that are fast with it, otherwise it is float32, whatever the weights are.
 
     Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks"
     """
@@ -95,18 +96,21 @@ def _apply(
 
 
 def orthogonalised(
-    matrices: Float[Tensor, "*stack rows columns"],
+    matrices: Float[Tensor, "*stack rows columns"], dtype: torch.dtype | None = None
 ) -> Float[Tensor, "*stack rows columns"]:
-    """U Vᵀ of each M = U S Vᵀ, nearly: X ← aX + (bA + cA²)X, A = XXᵀ, four times, in float32.
+    """U Vᵀ of each M = U S Vᵀ, nearly: X ← aX + (bA + cA²)X, A = XXᵀ, four times.
 
-    Singular values above a hundredth of the norm come out between about 0.7 and 1.2.
+    Singular values above a hundredth of the norm come out between about 0.7 and 1.2. The products
+    are of the given type; None: bfloat16 where that is fast, otherwise float32.
     """
+    if dtype is None:
+        dtype = torch.bfloat16 if has_bfloat16(matrices.device) else torch.float32
     wide = matrices.float()
     tall = wide.shape[-2] > wide.shape[-1]
     wide = wide.mT if tall else wide
     norm = torch.linalg.matrix_norm(wide, keepdim=True)
     # A gradient of nothing stays nothing.
-    wide = torch.where(norm > 0, wide / norm, 0.0).contiguous()
+    wide = torch.where(norm > 0, wide / norm, 0.0).to(dtype).contiguous()
     oblong = wide.shape[-1] >= 2 * wide.shape[-2]
     iterate = _by_gram_matrix if oblong else _by_matrix
     stack = wide.reshape(-1, *wide.shape[-2:])
@@ -115,7 +119,7 @@ def orthogonalised(
         stack = torch.cat([iterate(matrix[None]) for matrix in stack])
     else:
         stack = iterate(stack)
-    wide = stack.reshape(wide.shape)
+    wide = stack.reshape(wide.shape).float()
     return wide.mT if tall else wide
 
 
