@@ -54,6 +54,13 @@ def train(
     width: Annotated[int | None, typer.Option(help="Of the hidden states.")] = None,
     layers: Annotated[int | None, typer.Option(help="Of the network.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Of Adam, also next to Muon.")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            help="Start from the weights of a model: a bundled name, or the folder of a model, a "
+            "run or a checkpoint."
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue from the newest checkpoint in --out.")
     ] = False,
@@ -70,6 +77,7 @@ def train(
         "data.options.vocabulary": vocabulary,
         "process.num_steps": steps_of_noise,
         "process.rate": rate,
+        "model.start": None if start is None else _model_name(start),
         "model.width": width,
         "model.num_layers": layers,
         "optimizer.learning_rate": learning_rate,
@@ -106,6 +114,14 @@ def train(
             print(f"  {name}: {value:.4g}")
     if result.interrupted:
         raise typer.Exit(INTERRUPTED)
+
+
+def _model_name(start: str) -> str:
+    """A bundled model by its name, others by the folder of their weights."""
+    from indel.loading import model_folder
+    from indel.pretrained import MODELS
+
+    return start if start in MODELS else str(model_folder(start).resolve())
 
 
 def _run_name(task: str, scale: str, config: TrainingConfig) -> str:

@@ -98,6 +98,9 @@ class ModelSection:
     """
 
     preset: str = "small"
+    start: str | None = None
+    """Whose weights training starts from: a bundled model, the folder of one or a repository on the
+    Hub, with the same network and vocabulary; None: random ones."""
     backbone: str | None = None
     """The stack, "rotary" or "t5"; None: the preset's."""
     max_length: int | None = None
@@ -129,6 +132,8 @@ class ModelSection:
         if self.backbone is not None:
             settings.choice("model.backbone", self.backbone, BACKBONES)
         settings.choice("model.embedding_init", self.embedding_init, get_args(EmbeddingInit))
+        if self.start is not None and not (isinstance(self.start, str) and self.start):
+            raise ValueError(f"model.start must be the name of a model, got {self.start!r}")
         settings.flag("model.time_embedding", self.time_embedding)
         settings.flag("model.limit_length", self.limit_length)
         settings.choice("model.edit_weights", self.edit_weights, get_args(EditWeightsName))
@@ -178,6 +183,7 @@ class ModelSection:
 _OF_DENOISER = frozenset(
     {
         "preset",
+        "start",
         "backbone",
         "max_length",
         "max_deletions",

@@ -39,6 +39,7 @@ from indel.training.metrics import MetricsLog
 from indel.training.optimizers import make_optimizers
 from indel.training.reporting import ProgressReport
 from indel.training.resuming import FINGERPRINT, check_resumable, checkpoint_to_resume
+from indel.training.starting import take_weights
 from indel.training.states import (
     gather_optimizers,
     gather_weights,
@@ -104,9 +105,10 @@ def train(
 ) -> TrainingResult:
     """Train the denoiser of a config on its data; see `train_denoiser`."""
     data = config.open_data()
-    return train_denoiser(
-        config.denoiser(data), data, config, folder, resume=resume, console=console
-    )
+    denoiser = config.denoiser(data)
+    if config.model is not None and config.model.start is not None:
+        take_weights(denoiser, config.model.start)
+    return train_denoiser(denoiser, data, config, folder, resume=resume, console=console)
 
 
 def train_denoiser(

@@ -1,0 +1,33 @@
+"""Training that starts from the weights of a model."""
+
+from __future__ import annotations
+
+from indel.model import Denoiser
+from indel.training.errors import TrainingError
+
+
+def take_weights(denoiser: Denoiser, start: str) -> None:
+    """Give a denoiser the weights of another one with the same network and vocabulary.
+
+    The forward process may differ, but not its number of steps if the network is told t.
+    """
+    try:
+        found = Denoiser.from_pretrained(start)
+    except (ValueError, FileNotFoundError) as error:
+        raise TrainingError(f"model.start = {start!r}: {error}") from error
+    for what in ("vocabulary", "backbone", "time_embedding"):
+        theirs, ours = getattr(found.config, what), getattr(denoiser.config, what)
+        if theirs != ours:
+            raise TrainingError(
+                f"model.start = {start!r} has another {what} than this run: {theirs!r:.200}, "
+                f"not {ours!r:.200}"
+            )
+    weights, wanted = found.state_dict(), denoiser.state_dict()
+    for name, weight in wanted.items():
+        if weights[name].shape != weight.shape:
+            raise TrainingError(
+                f"model.start = {start!r} has {name} of shape {tuple(weights[name].shape)}, this "
+                f"run needs {tuple(weight.shape)}: max_length, max_deletions and the number of "
+                "steps must be those of that model"
+            )
+    denoiser.load_state_dict(weights)
