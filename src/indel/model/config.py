@@ -16,6 +16,7 @@ EmbeddingInit = Literal["normal", "sines"]
 # What held for all models that were saved when there was no choice.
 _BEFORE: dict[str, Any] = {
     "embedding_init": "normal",
+    "trigrams": 0,
     "limit_length": True,
     "edit_weights": "normalized",
 }
@@ -36,6 +37,8 @@ class DenoiserConfig:
     """Whether the network is told t. The paper does not say."""
     embedding_init: EmbeddingInit = "normal"
     """Where the tokens' embeddings start: as noise (T5), or, for integers, as sines and cosines."""
+    trigrams: int = 0
+    """The rows of a table with embeddings of a token between its neighbors; 0: there is none."""
     limit_length: bool = True
     """Whether q is restricted to x_t of at most max_length tokens, in training and in the bound."""
     edit_weights: EditWeightsName = "normalized"
@@ -50,6 +53,7 @@ class DenoiserConfig:
         settings.integer("max_length", self.max_length, least=1, most=settings.LONGEST)
         if self.max_deletions is not None:
             settings.integer("max_deletions", self.max_deletions, least=0, most=settings.LONGEST)
+        settings.integer("trigrams", self.trigrams, least=0)
         settings.flag("time_embedding", self.time_embedding)
         settings.flag("limit_length", self.limit_length)
         settings.choice("edit_weights", self.edit_weights, get_args(EditWeightsName))
@@ -73,6 +77,7 @@ class DenoiserConfig:
             "max_deletions": self.max_deletions,
             "time_embedding": self.time_embedding,
             "embedding_init": self.embedding_init,
+            "trigrams": self.trigrams,
             "limit_length": self.limit_length,
             "edit_weights": self.edit_weights,
         }

@@ -20,6 +20,7 @@ from indel.model.length import LengthTable
 from indel.model.presets import preset_config
 from indel.model.sinusoids import sinusoids
 from indel.model.sizes import check_size
+from indel.model.trigrams import TrigramEmbedding
 from indel.pretrained import MODELS, pretrained_folder
 from indel.process import Schedule, checks
 from indel.process.tables import JumpTables
@@ -94,6 +95,13 @@ class Denoiser(
         self.time_embedding = (
             nn.Embedding(config.schedule.num_steps, width) if config.time_embedding else None
         )
+        self.trigrams = (
+            TrigramEmbedding(
+                config.vocabulary.augmented_size, config.vocabulary.eos, config.trigrams, width
+            )
+            if config.trigrams
+            else None
+        )
         backbone = config.backbone.build(max_length=config.max_length, generator=generator)
         if not isinstance(backbone, nn.Module):
             raise TypeError(f"a backbone must be a torch.nn.Module, got {type(backbone).__name__}")
@@ -153,6 +161,8 @@ class Denoiser(
         t = checks.times(t, x_t, first=1, last=self.schedule.num_steps)
         tokens, mask = self._closed_by_eos(x_t)
         embedded = self.embedding(tokens)
+        if self.trigrams is not None:
+            embedded = embedded + self.trigrams(tokens)
         if self.time_embedding is not None:
             embedded = embedded + self.time_embedding(t - 1)[:, None]
         hidden = self.backbone(embedded, mask)

@@ -17,7 +17,7 @@ def check_size(config: DenoiserConfig) -> None:
     """Refuse a denoiser whose weights cannot fit in memory."""
     deletions = config.max_length if config.max_deletions is None else config.max_deletions
     rows = config.vocabulary.augmented_size + config.schedule.num_steps + deletions + 2
-    own = rows * config.backbone.width + config.max_length
+    own = (rows + config.trigrams) * config.backbone.width + config.max_length
     check_fits("a denoiser", own + _of_backbone(config.backbone), bytes_each=4)
 
 

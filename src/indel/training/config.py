@@ -110,6 +110,8 @@ class ModelSection:
     time_embedding: bool = True
     embedding_init: EmbeddingInit = "normal"
     """Where the embeddings of tokens start: as noise, or, for integers, as sines and cosines."""
+    trigrams: int = 0
+    """Rows of a table with embeddings of each token between its neighbors; 0: there is none."""
     limit_length: bool = True
     """Whether x_t is drawn given that it is no longer than max_length."""
     edit_weights: EditWeightsName = "normalized"
@@ -137,6 +139,7 @@ class ModelSection:
         settings.flag("model.time_embedding", self.time_embedding)
         settings.flag("model.limit_length", self.limit_length)
         settings.choice("model.edit_weights", self.edit_weights, get_args(EditWeightsName))
+        settings.whole("model.trigrams", self.trigrams, least=0)
         for name in ("max_length", "max_deletions"):
             if getattr(self, name) is not None:
                 settings.whole(f"model.{name}", getattr(self, name), least=1)
@@ -173,6 +176,7 @@ class ModelSection:
             max_deletions=self.max_deletions or data.max_length,
             time_embedding=self.time_embedding,
             embedding_init=self.embedding_init,
+            trigrams=self.trigrams,
             limit_length=self.limit_length,
             edit_weights=self.edit_weights,
             **asdict(stack),
@@ -189,6 +193,7 @@ _OF_DENOISER = frozenset(
         "max_deletions",
         "time_embedding",
         "embedding_init",
+        "trigrams",
         "limit_length",
         "edit_weights",
     }

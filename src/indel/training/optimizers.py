@@ -200,7 +200,8 @@ def make_optimizers(denoiser: Denoiser, section: OptimizerSection) -> list[torch
 
 def _embeddings(denoiser: Denoiser) -> list[Tensor]:
     """The embeddings of tokens and times: most of their rows get a gradient only now and then."""
-    tables = (denoiser.embedding, denoiser.time_embedding)
+    trigrams = None if denoiser.trigrams is None else denoiser.trigrams.table
+    tables = (denoiser.embedding, denoiser.time_embedding, trigrams)
     return [table.weight for table in tables if table is not None and table.weight.requires_grad]
 
 

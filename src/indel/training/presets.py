@@ -110,6 +110,8 @@ _TEXT8: dict[str, Settings] = {
             "head_width": 48,
             "feedforward_width": 768,
             "max_length": 127,
+            # One row for each group of three of the 31 tokens.
+            "trigrams": 31**3,
         },
         "optimizer": {**_SMALL_OPTIMISER},
         # Six core-hours.
