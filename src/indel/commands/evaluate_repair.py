@@ -59,7 +59,7 @@ def evaluate_repair(
         typer.Option(
             min=0,
             max=10_000,
-            help=f"0: none where words are known, else {defaults.DRAWS}.",
+            help="0: none, the network's guess of the edits is read off.",
         ),
     ] = 0,
     agreement: Annotated[

@@ -56,8 +56,8 @@ def repair(
         typer.Option(
             min=0,
             max=10_000,
-            help="How often x_0 is drawn (default: not at all where words are known, else "
-            f"{defaults.DRAWS}; with --paper 5).",
+            help="How often x_0 is drawn (default: not at all, the network's guess of the edits "
+            "is read off; with --paper 5).",
         ),
     ] = None,
     agreement: Annotated[

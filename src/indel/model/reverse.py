@@ -64,7 +64,7 @@ class ReverseStep:
         logits_token, logits_deletions = (
             each.to(torch.promote_types(each.dtype, torch.float32)) for each in output
         )
-        logp = _log_values(tables, logits_token, t, weights)
+        logp = log_values(tables, logits_token, t, weights)
         columns = tables.step.columns(t[:, None], seen.tokens).log()
         logp = logp + columns.to(logp.dtype)
         total = logsumexp(logp, dim=-1, keepdim=True)
@@ -202,7 +202,7 @@ def log_observed(
     return total
 
 
-def _log_values(
+def log_values(
     tables: Tables,
     logits: Float[Tensor, "batch length values"],
     t: Int[Tensor, " batch"],

@@ -15,6 +15,7 @@ from indel.randomness import RowSeeds
 from indel.text_repair import defaults
 from indel.text_repair.context import ContextScore
 from indel.text_repair.draws import draw_origins
+from indel.text_repair.proposals import Proposals
 from indel.text_repair.spelling import Place, Spelling
 from indel.text_repair.votes import AlignedDraw, LetterCorrection, kept_spaces, vote
 from indel.text_repair.windows import Window, cut_windows
@@ -47,7 +48,8 @@ class Mender:
     """Finds the places of a line that may be wrong, and how likely each correction is.
 
     Each line is drawn from p_θ(x_0 | x_t = the line) several times, or not at all: then known words
-    alone say what to look at. `spelling` weighs all there is to know of each place.
+    say what to look at, and where there are none the network's guess of the edits does. `spelling`
+    weighs all there is to know of each place.
     """
 
     denoiser: Denoiser
@@ -60,7 +62,7 @@ class Mender:
     """Letters in a window: those of the sequences that the model was trained on."""
     overlap: int = 48
     spelling: Spelling | None = None
-    """Weighs what is known of each place; None: the draws alone decide."""
+    """Weighs what is known of each place; None: the draws alone decide, or the network's odds."""
 
     def __post_init__(self) -> None:
         last = self.denoiser.schedule.num_steps
@@ -70,8 +72,6 @@ class Mender:
         for name, least in (("draws", 0), ("batch_size", 1)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        if not self.draws and (self.spelling is None or self.spelling.words is None):
-            raise ValueError("draws must be at least 1 where no words are known, got 0")
         longest = self.denoiser.config.max_length
         if not 0 <= self.overlap < self.width <= longest:
             raise ValueError(
@@ -84,7 +84,7 @@ class Mender:
     ) -> list[LetterRepair]:
         """What is made of each line, whatever its length; the lines do not matter to each other."""
         if self.spelling is None:
-            return self._drawn(lines, progress)
+            return self._from_windows(lines, progress)
         places = self.places(lines, progress=progress)
         flat = [place for found in places for place in found]
         scorer = ContextScore(self.denoiser, self.spelling.weights, batch_size=self.batch_size)
@@ -101,8 +101,8 @@ class Mender:
         """All that is looked at in each line, with the evidence of words, typing and draws."""
         assert self.spelling is not None
         spelling = self.spelling
-        if self.draws:
-            found = [repair.corrections for repair in self._drawn(lines, progress)]
+        if self.draws or spelling.words is None:
+            found = [repair.corrections for repair in self._from_windows(lines, progress)]
         else:
             found = [tuple(self._asked(line, spelling)) for line in lines]
         return [
@@ -121,13 +121,22 @@ class Mender:
                 yield LetterCorrection(start, end, (), ())
             start = end + 1
 
-    def _drawn(self, lines: Sequence[str], progress: Progress | None) -> list[LetterRepair]:
-        """The places that some draw changes, and those that known words ask about."""
+    def _from_windows(self, lines: Sequence[str], progress: Progress | None) -> list[LetterRepair]:
+        """The places that some draw, or the network's guess, changes, and what known words ask."""
         windows = [cut_windows(line, self.width, self.overlap) if line else [] for line in lines]
-        votes = iter(self._votes([window for cut in windows for window in cut], progress))
+        every = [window for cut in windows for window in cut]
+        votes = iter((self._votes if self.draws else self._proposed)(every, progress))
         return [
             LetterRepair(line, _joined(line, [next(votes) for _ in cut]) if cut else ())
             for line, cut in zip(lines, windows, strict=True)
+        ]
+
+    def _proposed(self, windows: Sequence[Window], progress: Progress | None) -> list[_Votes]:
+        """What the network would edit in each window."""
+        propose = Proposals(self.denoiser, self.strength, batch_size=self.batch_size)
+        found = propose([window.text for window in windows], progress=progress)
+        return [
+            _inside(window, corrections) for window, corrections in zip(windows, found, strict=True)
         ]
 
     def _votes(self, windows: Sequence[Window], progress: Progress | None) -> list[_Votes]:
@@ -179,6 +188,20 @@ class Mender:
             found = vote(letters, draws, ends, lambda low, high: spelling.asks(letters, low, high))
         moved = (replace(each, start=each.start + start, end=each.end + start) for each in found)
         return _Votes(window, tuple(end + start for end in ends), tuple(moved))
+
+
+def _inside(window: Window, corrections: Sequence[LetterCorrection]) -> _Votes:
+    """The corrections of what a window shows of the line, in places of the line."""
+    moved = window.start - window.offset
+    found = tuple(
+        replace(each, start=each.start + moved, end=each.end + moved)
+        for each in corrections
+        if window.start <= each.start + moved and each.end + moved <= window.end
+    )
+    inner = {place for each in found for place in range(each.start, each.end)}
+    shown = window.text[window.offset :][: window.end - window.start]
+    spaces = (place for place, letter in enumerate(shown, window.start) if letter == " ")
+    return _Votes(window, tuple(place for place in spaces if place not in inner), found)
 
 
 def _joined(line: str, parts: Sequence[_Votes]) -> tuple[LetterCorrection, ...]:

@@ -29,7 +29,7 @@ class Repairer:
     strength: int = defaults.STRENGTH
     """t, the time that a text is taken to be at: how noisy it is believed to be."""
     draws: int = 0
-    """How often x_0 is drawn; 0: not at all where words are known, else `defaults.DRAWS`."""
+    """How often x_0 is drawn; 0: not at all, the network's guess of the edits is read off."""
     agreement: float = defaults.AGREEMENT
     """A correction is made if it is at least so likely; without known words, if that share of the
     draws agree on it."""
@@ -64,8 +64,9 @@ class Repairer:
             spelling = Spelling(channel, weights.words, words)
         elif weights.network is not None:
             spelling = Spelling(channel, weights.network)
-        draws = self.draws or (0 if words else defaults.DRAWS)
-        return Mender(denoiser, self.strength, draws, self.seed, self.batch_size, spelling=spelling)
+        return Mender(
+            denoiser, self.strength, self.draws, self.seed, self.batch_size, spelling=spelling
+        )
 
     def __call__(self, texts: Sequence[str], *, progress: Progress | None = None) -> list[Repair]:
         """Repair each text; many at once take less time than one after the other.
