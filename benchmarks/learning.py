@@ -68,6 +68,15 @@ RECIPES: dict[str, dict[str, Settings]] = {
         "text8": {"model.local_biases": False},
     },
     "no-sines": {"arithmetic": {"model.embedding_init": "normal"}},
+    "geometric-sines": {"arithmetic": {"model.embedding_init": "sines"}},
+    "whole-sines": {"arithmetic": {"model.embedding_init": "whole-sines"}},
+    "slow-embeddings": {"arithmetic": {"optimizer.embedding_learning_rate": 0.001}},
+    "whole-sines-slow-embeddings": {
+        "arithmetic": {
+            "model.embedding_init": "whole-sines",
+            "optimizer.embedding_learning_rate": 0.001,
+        }
+    },
     "four-heads": {"arithmetic": {"model.num_heads": 4, "model.head_width": 32}},
     "eight-heads": {"text8": {"model.num_heads": 8, "model.head_width": 24}},
     "not-compiled": {
