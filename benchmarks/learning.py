@@ -55,7 +55,7 @@ RECIPES: dict[str, dict[str, Settings]] = {
             "model.embedding_init": "normal",
             "optimizer.learning_rate": 0.05,
         },
-        "text8": {**_BEFORE, "model.head_width": 48},
+        "text8": {**_BEFORE, "model.head_width": 48, "model.trigrams": 0},
     },
     "now": {"arithmetic": {}, "text8": {}},
     # One ingredient less, or another value, each.
@@ -68,6 +68,16 @@ RECIPES: dict[str, dict[str, Settings]] = {
         "text8": {"model.local_biases": False},
     },
     "no-sines": {"arithmetic": {"model.embedding_init": "normal"}},
+    "geometric-sines": {"arithmetic": {"model.embedding_init": "sines"}},
+    "whole-sines": {"arithmetic": {"model.embedding_init": "whole-sines"}},
+    "slow-embeddings": {"arithmetic": {"optimizer.embedding_learning_rate": 0.001}},
+    "whole-sines-slow-embeddings": {
+        "arithmetic": {
+            "model.embedding_init": "whole-sines",
+            "optimizer.embedding_learning_rate": 0.001,
+        }
+    },
+    "no-trigrams": {"text8": {"model.trigrams": 0}},
     "four-heads": {"arithmetic": {"model.num_heads": 4, "model.head_width": 32}},
     "eight-heads": {"text8": {"model.num_heads": 8, "model.head_width": 24}},
     "not-compiled": {

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +13,7 @@ from torch import Tensor
 
 from indel import CharacterVocabulary, IntegerVocabulary
 from indel.model import Denoiser, DenoiserConfig, RotaryConfig, RotaryTransformer
-from indel.model.sinusoids import sinusoids
+from indel.model.sinusoids import sinusoids, whole_wave_lengths
 from indel.process import Schedule
 
 SIZES = {"width": 24, "num_layers": 2, "num_heads": 3, "head_width": 8, "feedforward_width": 40}
@@ -184,7 +186,38 @@ def test_integers_start_as_waves() -> None:
     assert float(products[0, 1]) > float(products[0, 4])
 
 
-def test_letters_cannot_start_as_waves() -> None:
+@pytest.mark.parametrize("step", [5, 7, 10])
+def test_whole_waves_tell_what_a_number_is_modulo_a_step(step: int) -> None:
+    config = DenoiserConfig(
+        small(width=128),
+        IntegerVocabulary(512),
+        Schedule.paper(512, 4, 0.6),
+        12,
+        embedding_init="whole-sines",
+    )
+    weight = Denoiser(config, generator=seeded()).embedding.weight[:512].detach()
+    torch.testing.assert_close(weight, sinusoids(512, 128, whole=True))
+    # Two entries are the same for all terms of a sequence of this step, however far apart.
+    terms = weight[1::step]
+    same = (terms - terms[0]).abs().amax(dim=0) < 1e-4
+    others = (weight - weight[0]).abs().amax(dim=0) < 1e-4
+    # Of wave length 2 the sine is the same for all numbers.
+    assert int(same.sum()) >= 2 + int(others.sum())
+    geometric = sinusoids(512, 128)[1::step]
+    assert not bool(((geometric - geometric[0]).abs().amax(dim=0) < 1e-4).any())
+
+
+def test_wave_lengths_are_different_whole_numbers() -> None:
+    for count, number in ((512, 64), (512, 96), (16, 32), (2, 8), (1, 1)):
+        waves = whole_wave_lengths(count, number)
+        assert len(waves) == number
+        assert waves[0] == 2
+        assert all(later > earlier for earlier, later in pairwise(waves))
+        assert waves[-1] == max(2 * count, number + 1)
+
+
+@pytest.mark.parametrize("init", ["sines", "whole-sines"])
+def test_letters_cannot_start_as_waves(init: Any) -> None:
     letters, schedule = CharacterVocabulary("ab"), Schedule.paper(2, 4, 0.6)
-    with pytest.raises(ValueError, match="'sines' needs a vocabulary of integers, got Char"):
-        DenoiserConfig(small(), letters, schedule, 12, embedding_init="sines")
+    with pytest.raises(ValueError, match=f"'{init}' needs a vocabulary of integers, got Char"):
+        DenoiserConfig(small(), letters, schedule, 12, embedding_init=init)

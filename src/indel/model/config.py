@@ -11,7 +11,7 @@ from indel.model.edit_weights import EditWeightsName
 from indel.process import Schedule
 from indel.vocabularies import IntegerVocabulary, Vocabulary
 
-EmbeddingInit = Literal["normal", "sines"]
+EmbeddingInit = Literal["normal", "sines", "whole-sines"]
 
 # What held for all models that were saved when there was no choice.
 _BEFORE: dict[str, Any] = {
@@ -36,7 +36,8 @@ class DenoiserConfig:
     time_embedding: bool = True
     """Whether the network is told t. The paper does not say."""
     embedding_init: EmbeddingInit = "normal"
-    """Where the tokens' embeddings start: as noise (T5), or, for integers, as sines and cosines."""
+    """Where the tokens' embeddings start: as noise (T5), or, for integers, as sines and cosines,
+    whose wave lengths may be whole numbers."""
     trigrams: int = 0
     """The rows of a table with embeddings of a token between its neighbors; 0: there is none."""
     limit_length: bool = True
@@ -58,15 +59,16 @@ class DenoiserConfig:
         settings.flag("limit_length", self.limit_length)
         settings.choice("edit_weights", self.edit_weights, get_args(EditWeightsName))
         settings.choice("embedding_init", self.embedding_init, get_args(EmbeddingInit))
-        if self.embedding_init == "sines":
+        if self.embedding_init != "normal":
             if not isinstance(self.vocabulary, IntegerVocabulary):
                 raise ValueError(
-                    "embedding_init 'sines' needs a vocabulary of integers, "
+                    f"embedding_init {self.embedding_init!r} needs a vocabulary of integers, "
                     f"got {type(self.vocabulary).__name__}"
                 )
             if self.backbone.width % 2:
                 raise ValueError(
-                    f"embedding_init 'sines' needs an even width, got {self.backbone.width}"
+                    f"embedding_init {self.embedding_init!r} needs an even width, "
+                    f"got {self.backbone.width}"
                 )
 
     def to_dict(self) -> dict[str, Any]:

@@ -113,9 +113,10 @@ class Denoiser(
     @torch.no_grad()
     def _initialise(self, generator: torch.Generator | None) -> None:
         nn.init.normal_(self.embedding.weight, generator=generator)
-        if self.config.embedding_init == "sines":
-            size = self.vocabulary.size
-            self.embedding.weight[:size] = sinusoids(size, self.embedding.embedding_dim)
+        if self.config.embedding_init != "normal":
+            size, whole = self.vocabulary.size, self.config.embedding_init == "whole-sines"
+            waves = sinusoids(size, self.embedding.embedding_dim, whole=whole)
+            self.embedding.weight[:size] = waves
         if self.time_embedding is not None:
             nn.init.normal_(self.time_embedding.weight, generator=generator)
         width = self.embedding.embedding_dim

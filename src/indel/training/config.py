@@ -109,7 +109,8 @@ class ModelSection:
     """The most deletions in one slot; None: the longest x_0, which always suffices."""
     time_embedding: bool = True
     embedding_init: EmbeddingInit = "normal"
-    """Where the embeddings of tokens start: as noise, or, for integers, as sines and cosines."""
+    """Where the embeddings of tokens start: as noise ("normal"), or, for integers, as sines and
+    cosines, with wave lengths that grow geometrically ("sines") or are whole ("whole-sines")."""
     trigrams: int = 0
     """Rows of a table with embeddings of each token between its neighbors; 0: there is none."""
     limit_length: bool = True

@@ -51,7 +51,7 @@ _ARITHMETIC: dict[str, Settings] = {
             "max_length": 128,
             "num_heads": 8,
             "head_width": 16,
-            "embedding_init": "sines",
+            "embedding_init": "whole-sines",
             "limit_length": False,
         },
         "optimizer": {**_SMALL_OPTIMISER, "learning_rate": 0.01, "muon_learning_rate": 0.01},
