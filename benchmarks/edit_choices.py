@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 import torch
 
 from indel.bound.objective import Objective, length_term, marginal_terms, step_terms
-from indel.bound.times import TimeDistribution
 from indel.data import ArithmeticData
 from indel.model import Denoiser
 from indel.model.reverse import EditWeights
@@ -39,9 +38,7 @@ def train(
     )
     optimizer = torch.optim.AdamW(denoiser.parameters(), weight_decay=0.0)
     decay = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=updates)
-    objective = Objective(
-        schedule, TimeDistribution.uniform(STEPS), max_length=LIMIT, weights=weights
-    )
+    objective = Objective(schedule, max_length=LIMIT, weights=weights)
     for update in range(updates):
         x_0 = data.batch(update, 32, "train")
         loss = objective(denoiser, denoiser.length, x_0, generator=generator).total.mean()

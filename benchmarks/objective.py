@@ -7,6 +7,8 @@ process of its own; the ratios are of process CPU time, and the values must agre
 """
 
 import argparse
+import dataclasses
+import importlib
 import json
 import os
 import platform
@@ -32,10 +34,8 @@ from indel.process import Schedule, corrupt, log_prob
 
 try:
     from indel.bound.objective import Objective, step_terms
-    from indel.bound.times import TimeDistribution
 except ModuleNotFoundError:  # a revision before there was a package `bound`, given to --against
     from indel.objective import Objective, step_terms
-    from indel.times import TimeDistribution
 
 REPEATS = 9
 
@@ -53,6 +53,19 @@ def median_seconds(*jobs: Callable[[], object]) -> list[float]:
     return [statistics.median(record) for record in times]
 
 
+def objective_of(schedule: Schedule, limit: int | None) -> Objective:
+    """At uniform times; a revision given to --against may want to be told of them."""
+    if "times" not in {field.name for field in dataclasses.fields(Objective)}:
+        return Objective(schedule, max_length=limit)
+    module = "indel.bound.times" if "bound" in Objective.__module__ else "indel.times"
+    law = next(
+        each
+        for name, each in vars(importlib.import_module(module)).items()
+        if name in ("TimeDistribution", "TimeLaw")
+    )
+    return Objective(schedule, times=law.uniform(schedule.num_steps), max_length=limit)
+
+
 def text8_like(rows: int, generator: torch.Generator) -> Batch:
     tokens = torch.randint(27, (rows, 118), generator=generator)
     return Batch(tokens, torch.full((rows,), 118))
@@ -68,7 +81,7 @@ def share_of_a_training_step(
         "small", vocabulary, schedule, generator=generator, max_length=128
     )
     optimizer = torch.optim.AdamW(denoiser.parameters(), lr=1e-4)
-    objective = Objective(schedule, TimeDistribution.uniform(steps), max_length=limit)
+    objective = objective_of(schedule, limit)
 
     def training_step() -> None:
         loss = objective(denoiser, denoiser.length, x_0, generator=generator).total.mean()
@@ -179,7 +192,7 @@ def loss_job(
     x_0: Batch, schedule: Schedule, steps: int, limit: int | None
 ) -> Callable[[int], list[float]]:
     """From a seed to each sequence's loss and the norms of its gradients."""
-    objective = Objective(schedule, TimeDistribution.uniform(steps), max_length=limit)
+    objective = objective_of(schedule, limit)
     length = LengthTable(300)
     generator = torch.Generator().manual_seed(1)
     sizes = (schedule.vocab_size + 1, 129)

@@ -8,7 +8,6 @@ import torch
 from indel import Batch, IntegerVocabulary
 from indel.bound.likelihood import evaluate
 from indel.bound.objective import Objective, length_term, step_terms
-from indel.bound.times import TimeDistribution
 from indel.model import Denoiser
 from indel.process import Schedule, corrupt
 
@@ -44,7 +43,7 @@ def train(rate: float, seed: int, *, updates: int) -> Denoiser:
     )
     optimizer = torch.optim.AdamW(denoiser.parameters(), lr=2e-3, weight_decay=0.0)
     decay = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=updates)
-    objective = Objective(schedule, TimeDistribution.uniform(STEPS), max_length=32)
+    objective = Objective(schedule, max_length=32)
     for _ in range(updates):
         x_0 = toy_language(64, generator)
         loss = objective(denoiser, denoiser.length, x_0, generator=generator).total.mean()

@@ -5,7 +5,6 @@ import torch
 
 from indel import Batch
 from indel.bound.objective import Objective, StepTerms, _dense_terms, step_terms
-from indel.bound.times import TimeDistribution
 from indel.model.denoiser import DenoiserOutput
 from indel.model.length import LengthTable
 from indel.process import Schedule, corrupt, posteriors, probabilities
@@ -67,7 +66,7 @@ def test_edits_just_drawn_are_not_checked_again(monkeypatch: pytest.MonkeyPatch)
             torch.zeros(*seen.tokens.shape, 6), torch.zeros(len(seen), seen.width + 1, 13)
         )
 
-    objective = Objective(SCHEDULE, TimeDistribution.uniform(8))
+    objective = Objective(SCHEDULE)
     objective(denoise, LengthTable(20), x_0, generator=torch.Generator().manual_seed(0))
     assert not checked
     step_terms(SCHEDULE, DenoiserOutput(*logits), x_0, x_t, seen, edits, times)

@@ -22,7 +22,6 @@ from indel.bound.likelihood import (
     importance_weighted_bound,
 )
 from indel.bound.objective import Objective
-from indel.bound.times import TimeDistribution
 from indel.model import Denoiser, DenoiserConfig, TransformerConfig
 from indel.model.reverse import EditWeights, ReverseStep
 from indel.process import Schedule, Step, UniformTransition
@@ -545,7 +544,7 @@ def test_evaluation_leaves_no_trace() -> None:
     assert not denoiser.backbone.training
     assert not result.nats.is_inference()
     # Tables that were made meanwhile still serve for training.
-    objective = Objective(PAPER, TimeDistribution.uniform(PAPER.num_steps))
+    objective = Objective(PAPER)
     generator = torch.Generator().manual_seed(0)
     objective(
         denoiser, denoiser.length, in_batches(4)[0], generator=generator

@@ -527,12 +527,14 @@ def test_the_loss_is_unbiased_for_any_law_of_times(options: dict) -> None:
     choice = options.get("weights", "normalised")
     if "weights" in options:
         options = {"weights": EditWeights.joint(schedule.tables(CPU).jump)}
-    objective = Objective(
-        schedule, TimeDistribution(torch.tensor([0.6, 0.15, 0.25], dtype=torch.float64)), **options
-    )
+    times = TimeDistribution(torch.tensor([0.6, 0.15, 0.25], dtype=torch.float64))
     batch = Batch.from_lists([x_0] * rows)
+    generator = torch.Generator().manual_seed(3)
+    t, weight = times.draw(rows, generator=generator)
     with torch.no_grad():
-        loss = objective(network, table, batch, generator=torch.Generator().manual_seed(3))
+        loss = Objective(schedule, **options)(
+            network, table, batch, generator=generator, t=t, weight=weight
+        )
     expected = bound_of(name, network, table, x_0, choice)
     error = float(loss.total.std() / rows**0.5)
     assert float(loss.total.mean()) == pytest.approx(expected, abs=4 * error)
@@ -542,12 +544,11 @@ def test_the_loss_is_unbiased_for_any_law_of_times(options: dict) -> None:
 
 def test_the_report_adds_up() -> None:
     schedule = SCHEDULES["uniform"]
-    law = TimeDistribution(torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64))
     x_0 = Batch.from_lists([[0, 1], [], [1], [1, 1, 0]])
-    loss = Objective(schedule, law)(
+    loss = Objective(schedule)(
         Network(schedule), some_lengths(), x_0, generator=torch.Generator().manual_seed(0)
     )
-    torch.testing.assert_close(loss.weight, 1 / law.prob[loss.t - 1])
+    assert loss.weight.tolist() == pytest.approx([schedule.num_steps] * 4)
     torch.testing.assert_close(loss.total, loss.weight * loss.terms.total + loss.length)
     assert bool((loss.terms.tokens >= 0).all())
     assert bool((loss.terms.deletions >= 0).all())
@@ -565,7 +566,7 @@ def test_over_long_sequences_are_drawn_again() -> None:
         return Network(schedule)(x_t, t)
 
     for limit, longest in [(4, 4), (None, 5)]:
-        objective = Objective(schedule, TimeDistribution.uniform(6), max_length=limit)
+        objective = Objective(schedule, max_length=limit)
         objective(denoise, some_lengths(), x_0, generator=torch.Generator().manual_seed(0))
         assert (seen[-1].width <= longest) == (limit is not None)
 
@@ -711,7 +712,7 @@ def test_there_is_zero_probability_inside() -> None:
 def test_batches_of_nothing(name: str, marginalise: bool) -> None:
     schedule = THREE[name]
     denoiser = denoiser_of(schedule)
-    objective = Objective(schedule, TimeDistribution.uniform(4), marginalise=marginalise)
+    objective = Objective(schedule, marginalise=marginalise)
     for rows in ([], [[]], [[], [], [], [], [], [], [], []]):
         batch = Batch.from_lists(rows)
         generator = torch.Generator().manual_seed(0)
@@ -793,14 +794,26 @@ def test_a_sequence_gets_the_same_noise_and_logits_in_any_company(padding: int) 
 def test_the_last_step_must_delete_all(last: Step) -> None:
     schedule = Schedule([Step(0.1, 0.2, UniformTransition(2, 0.5)), last])
     with pytest.raises(ValueError, match="last step must delete everything and insert nothing"):
-        Objective(schedule, TimeDistribution.uniform(2))
+        Objective(schedule)
     with pytest.raises(ValueError, match="last step must delete everything and insert nothing"):
         length_term(schedule, LengthTable(3), torch.tensor([1]))
 
 
 def test_at_least_one_summary() -> None:
     with pytest.raises(ValueError, match="edit_samples must be at least 1, got 0"):
-        Objective(SCHEDULES["uniform"], TimeDistribution.uniform(3), edit_samples=0)
+        Objective(SCHEDULES["uniform"], edit_samples=0)
+
+
+def test_times_come_with_their_weights() -> None:
+    schedule = SCHEDULES["uniform"]
+    with pytest.raises(ValueError, match="t and weight must be given together"):
+        Objective(schedule)(
+            Network(schedule),
+            some_lengths(),
+            Batch.from_lists([[0]]),
+            generator=torch.Generator(),
+            t=torch.tensor([1]),
+        )
 
 
 @pytest.mark.parametrize("name", ["deletions alone", "dense"])

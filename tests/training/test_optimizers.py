@@ -195,4 +195,6 @@ def test_both_ways_to_orthogonalise_agree(shape: tuple[int, int]) -> None:
         square = wide @ wide.T
         wide = a * wide + b * square @ wide + c * square @ square @ wide
     expected = wide.T if shape[0] > shape[1] else wide
-    torch.testing.assert_close(orthogonalised(matrix, torch.float32).double(), expected, atol=1e-4, rtol=1e-3)
+    torch.testing.assert_close(
+        orthogonalised(matrix, torch.float32).double(), expected, atol=1e-4, rtol=1e-3
+    )

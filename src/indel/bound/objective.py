@@ -6,7 +6,7 @@ L = E[−log p_θ(x_T)] + Σ_t E[−log p_θ(x_{t−1}|x_t) + log q(x_t|x_{t−1
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple
 
 import torch
@@ -59,25 +59,25 @@ class Loss(NamedTuple):
     """L_T."""
     t: Int[Tensor, " batch"]
     weight: Float[Tensor, " batch"]
-    """1 / P(t): total = weight · terms.total + length."""
+    """Of the term at t: total = weight · terms.total + length."""
 
 
 @dataclass(frozen=True)
 class Objective:
-    """Draws t and x_t for given data and evaluates the bound there.
+    """Draws x_t for given data and evaluates the bound at t.
 
     Paper: Eqs. (2) and (3)
     """
 
     schedule: Schedule
-    times: TimeDistribution
+    _: KW_ONLY
     max_length: int | None = None
     """Over-long x_t are drawn again, as in the paper; None means no limit."""
     edit_samples: int = 1
     """How many edit summaries are averaged; 1 takes the one that made x_t."""
     marginalise: bool = False
     """Sum over all edit summaries instead: lower variance, at a higher price."""
-    weights: EditWeights | None = field(default=None)
+    weights: EditWeights | None = None
 
     def __post_init__(self) -> None:
         self.schedule.check_ends_empty()
@@ -85,13 +85,27 @@ class Objective:
             raise ValueError(f"edit_samples must be at least 1, got {self.edit_samples}")
 
     def __call__(
-        self, denoise: Denoise, length: LengthTable, x_0: Batch, *, generator: Randomness
+        self,
+        denoise: Denoise,
+        length: LengthTable,
+        x_0: Batch,
+        *,
+        generator: Randomness,
+        t: Int[Tensor, " batch"] | None = None,
+        weight: Float[Tensor, " batch"] | None = None,
     ) -> Loss:
-        """The loss of each sequence at a random time.
+        """The loss of each sequence at its time t, weight · L_{t−1} + L_T.
+
+        With t ~ P(t) and weight = 1 / P(t) (`TimeDistribution.draw`) its mean is the bound. Without
+        a t, one is drawn uniformly.
 
         Paper: Eq. (2), with t drawn at random
         """
-        t, weight = self.times.draw(len(x_0), generator=generator)
+        if t is None or weight is None:
+            if t is not None or weight is not None:
+                raise ValueError("t and weight must be given together, got one of them")
+            times = TimeDistribution.uniform(self.schedule.num_steps, device=x_0.device)
+            t, weight = times.draw(len(x_0), generator=generator)
         x_t, edits = corrupt(self.schedule, x_0, t, generator=generator, max_length=self.max_length)
         seen = x_t.without(self.schedule.ins)
         output = denoise(seen, t)
