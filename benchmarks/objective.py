@@ -30,12 +30,12 @@ from indel.model import Denoiser
 from indel.model.denoiser import DenoiserOutput
 from indel.model.length import LengthTable
 from indel.model.reverse import ReverseStep
-from indel.process import Schedule, corrupt, log_prob
+from indel.process import Schedule, log_prob
 
 try:
-    from indel.bound.objective import Objective, step_terms
+    from indel.bound.objective import Objective
 except ModuleNotFoundError:  # a revision before there was a package `bound`, given to --against
-    from indel.objective import Objective, step_terms
+    from indel.objective import Objective
 
 REPEATS = 9
 
@@ -123,14 +123,18 @@ def memory_ratio() -> str:
 
 def run_alone(job: str) -> None:
     """One job in a process of its own; prints the growth of its peak memory in kB."""
+    # Not at the top: revisions given to --against may lack it.
+    from indel.bound.noised import Noised
+    from indel.bound.objective import step_terms
+
     size, rows, length = 32_000, 8, 256
     schedule = Schedule.paper(size, 16, 0.6)
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(size, (rows, length), generator=generator)
     x_0 = Batch(tokens, torch.full((rows,), length))
     t = torch.full((rows,), 8)
-    x_t, edits = corrupt(schedule, x_0, t, generator=generator)
-    seen = x_t.without(schedule.ins)
+    noised = Noised.draw(schedule, x_0, t, generator=generator)
+    seen = noised.seen
     torch.nn.functional.cross_entropy(torch.randn(4, 4, requires_grad=True), torch.zeros(4).long())
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     logits = torch.randn(*seen.tokens.shape, size + 1, requires_grad=True)
@@ -140,7 +144,7 @@ def run_alone(job: str) -> None:
         torch.nn.functional.cross_entropy(logits.flatten(0, 1), target).backward()
     else:
         output = DenoiserOutput(logits, deletions)
-        step_terms(schedule, output, x_0, x_t, seen, edits, t).total.mean().backward()
+        step_terms(schedule, output, noised).total.mean().backward()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 

@@ -7,9 +7,10 @@ import torch
 
 from indel import Batch, IntegerVocabulary
 from indel.bound.likelihood import evaluate
+from indel.bound.noised import Noised
 from indel.bound.objective import Objective, length_term, step_terms
 from indel.model import Denoiser
-from indel.process import Schedule, corrupt
+from indel.process import Schedule
 
 SIZE, SHORTEST, LONGEST, FOLLOW = 4, 3, 8, 0.95
 STEPS = 8
@@ -64,9 +65,8 @@ def bound(denoiser: Denoiser, rows: int, seed: int) -> tuple[float, float]:
     total = length_term(schedule, denoiser.length, x_0.lengths).double()
     for t in range(1, STEPS + 1):
         times = torch.full((rows,), t)
-        x_t, edits = corrupt(schedule, x_0, times, generator=generator)
-        seen = x_t.without(schedule.ins)
-        total += step_terms(schedule, denoiser(seen, times), x_0, x_t, seen, edits, times).total
+        noised = Noised.draw(schedule, x_0, times, generator=generator)
+        total += step_terms(schedule, denoiser(noised.seen, times), noised).total
     return total.mean().item(), total.std().item() / rows**0.5
 
 

@@ -12,7 +12,8 @@ from torch import Tensor
 import oracles
 from cases import every_previous, steps_of
 from indel import Batch, IntegerVocabulary
-from indel.bound.objective import Objective, StepTerms, length_term, marginal_terms, step_terms
+from indel.bound.noised import Noised
+from indel.bound.objective import Objective, StepTerms, length_term, step_terms
 from indel.bound.times import TimeDistribution
 from indel.model import Denoiser, DenoiserConfig, LengthTable, TransformerConfig
 from indel.model.denoiser import DenoiserOutput
@@ -26,8 +27,6 @@ from indel.process import (
     Step,
     Transition,
     UniformTransition,
-    corrupt,
-    sample_edits,
 )
 from indel.randomness import RowSeeds
 from oracles import Tokens
@@ -143,10 +142,9 @@ def closed_form(
     padded = [[*source, *[-1] * (last.width - len(source))] for source in sources]
     source = torch.tensor(padded, dtype=torch.int64).reshape(last.tokens.shape)
     edits = Edits.from_source(first, last, source)
-    seen, times = last.without(schedule.ins), times_of(len(x_ts), t)
+    noised = Noised.of(schedule, first, last, edits, times_of(len(x_ts), t))
     weights = WEIGHTS[choice](schedule.tables(CPU).jump)
-    output = network(seen, times)
-    return step_terms(schedule, output, first, last, seen, edits, times, weights)
+    return step_terms(schedule, network(noised.seen, noised.t), noised, weights)
 
 
 def marginal_form(
@@ -158,9 +156,9 @@ def marginal_form(
     choice: str = "normalised",
 ) -> StepTerms:
     first, last = Batch.from_lists([x_0] * len(x_ts)), Batch.from_lists(x_ts)
-    seen, times = last.without(schedule.ins), times_of(len(x_ts), t)
+    noised = Noised.of(schedule, first, last, None, times_of(len(x_ts), t))
     weights = WEIGHTS[choice](schedule.tables(CPU).jump)
-    return marginal_terms(schedule, network(seen, times), first, last, seen, times, weights)
+    return step_terms(schedule, network(noised.seen, noised.t), noised, weights)
 
 
 def log_reverse(
@@ -594,17 +592,13 @@ def test_summing_over_the_edits_keeps_the_mean_and_lowers_the_variance(kind: typ
     x_0 = Batch.from_lists([[0, 1, 1, 2, 3, 0, 2, 2]] * rows)
     totals = torch.zeros(3, dtype=torch.float64)
     for t in range(1, 7):
-        times = times_of(rows, t)
-        x_t, edits = corrupt(schedule, x_0, times, generator=generator)
-        seen = x_t.without(schedule.ins)
-        output = network(seen, times)
-        summaries = [edits] + [
-            sample_edits(schedule, x_0, x_t, times, generator=generator) for _ in range(draws - 1)
+        noised = Noised.draw(schedule, x_0, times_of(rows, t), generator=generator)
+        output = network(noised.seen, noised.t)
+        known = [noised] + [
+            noised.with_other_edits(schedule, generator=generator) for _ in range(draws - 1)
         ]
-        each = torch.stack(
-            [step_terms(schedule, output, x_0, x_t, seen, a, times).total for a in summaries]
-        )
-        summed = marginal_terms(schedule, output, x_0, x_t, seen, times).total
+        each = torch.stack([step_terms(schedule, output, one).total for one in known])
+        summed = step_terms(schedule, output, noised.with_edits(None)).total
         difference = each.mean(dim=0) - summed
         error = float(difference.std() / rows**0.5)
         assert float(difference.mean()) == pytest.approx(0.0, abs=4 * error + 1e-12)
@@ -672,16 +666,12 @@ def test_gradients_are_finite_at_every_time(name: str, choice: str, rows: list) 
     x_0 = Batch.from_lists(rows)
     weights = WEIGHTS[choice](schedule.tables(CPU).jump)
     for t in range(1, schedule.num_steps + 1):
-        times = times_of(len(rows), t)
-        x_t, edits = corrupt(schedule, x_0, times, generator=torch.Generator().manual_seed(t))
-        seen = x_t.without(schedule.ins)
-        for marginalise in (False, True):
+        noised = Noised.draw(
+            schedule, x_0, times_of(len(rows), t), generator=torch.Generator().manual_seed(t)
+        )
+        for known in (noised, noised.with_edits(None)):
             denoiser.zero_grad()
-            output = denoiser(seen, times)
-            if marginalise:
-                terms = marginal_terms(schedule, output, x_0, x_t, seen, times, weights)
-            else:
-                terms = step_terms(schedule, output, x_0, x_t, seen, edits, times, weights)
+            terms = step_terms(schedule, denoiser(noised.seen, noised.t), known, weights)
             at_end = length_term(schedule, denoiser.length, x_0.lengths)
             loss = terms.total + at_end
             assert loss.dtype == torch.float32
@@ -691,7 +681,7 @@ def test_gradients_are_finite_at_every_time(name: str, choice: str, rows: list) 
                 if value.grad is not None:
                     assert bool(value.grad.isfinite().all()), (t, parameter)
             assert bool((denoiser.length.logits.grad != 0).any())
-            if seen.width:
+            if noised.seen.width:
                 moved = denoiser.embedding.weight.grad.abs().sum()
                 assert float(moved) > 0 or (name in ("in place", "rate one"))
 
@@ -730,17 +720,14 @@ def test_half_precision_ends_at_the_logits(name: str) -> None:
     schedule = THREE[name]
     x_0 = Batch.from_lists([[0, 1, 2, 0, 1, 1] * 4] * 8)
     for t in range(1, schedule.num_steps + 1):
-        times = times_of(len(x_0), t)
-        x_t, edits = corrupt(schedule, x_0, times, generator=torch.Generator().manual_seed(t))
-        seen = x_t.without(schedule.ins)
-        half = DenoiserOutput(
-            *(each.bfloat16() for each in Network(schedule, most=24)(seen, times))
+        noised = Noised.draw(
+            schedule, x_0, times_of(len(x_0), t), generator=torch.Generator().manual_seed(t)
         )
+        logits = Network(schedule, most=24)(noised.seen, noised.t)
+        half = DenoiserOutput(*(each.bfloat16() for each in logits))
         exact = DenoiserOutput(*(each.double() for each in half))
-        for ours, expected in [
-            [step_terms(schedule, o, x_0, x_t, seen, edits, times) for o in (half, exact)],
-            [marginal_terms(schedule, o, x_0, x_t, seen, times) for o in (half, exact)],
-        ]:
+        for known in (noised, noised.with_edits(None)):
+            ours, expected = (step_terms(schedule, output, known) for output in (half, exact))
             assert ours.total.dtype == torch.float32
             torch.testing.assert_close(ours.total.double(), expected.total, rtol=1e-5, atol=1e-4)
 
@@ -756,28 +743,25 @@ def test_a_sequence_gets_the_same_noise_and_logits_in_any_company(padding: int) 
     seeds = torch.randint(2**40, (64,), generator=generator)
     times = torch.randint(1, 5, (64,), generator=generator)
 
-    def run(
-        x_0: Batch, seeds: Tensor, times: Tensor
-    ) -> tuple[Batch, Edits, Batch, DenoiserOutput, Tensor]:
-        x_t, edits = corrupt(schedule, x_0, times, generator=RowSeeds(seeds), max_length=11)
-        seen = x_t.without(schedule.ins)
+    def run(x_0: Batch, seeds: Tensor, times: Tensor) -> tuple[Noised, DenoiserOutput, Tensor]:
+        noised = Noised.draw(schedule, x_0, times, generator=RowSeeds(seeds), max_length=11)
         with torch.no_grad():
-            output = denoiser(seen, times)
-            terms = step_terms(schedule, output, x_0, x_t, seen, edits, times)
-            output = denoiser(seen.widened(x_0.width), times)
-        return x_t, edits, seen, output, terms.total
+            terms = step_terms(schedule, denoiser(noised.seen, times), noised)
+            output = denoiser(noised.seen.widened(x_0.width), times)
+        return noised, output, terms.total
 
-    x_t, edits, seen, output, total = run(Batch.from_lists(rows).widened(padding), seeds, times)
-    assert len(set(x_t.lengths.tolist())) > 5
+    noised, output, total = run(Batch.from_lists(rows).widened(padding), seeds, times)
+    assert len(set(noised.x_t.lengths.tolist())) > 5
     for row in range(64):
         one = slice(row, row + 1)
-        alone = run(Batch.from_lists(rows[one]), seeds[one], times[one])
-        assert alone[0].to_lists() == [x_t.to_lists()[row]]
-        length, kept = int(x_t.lengths[row]), int(seen.lengths[row])
-        assert alone[1].source[0, :length].tolist() == edits.source[row, :length].tolist()
-        for ours, theirs, end in zip(alone[3], output, (kept, kept + 1), strict=True):
+        alone, own_output, own_total = run(Batch.from_lists(rows[one]), seeds[one], times[one])
+        assert alone.x_t.to_lists() == [noised.x_t.to_lists()[row]]
+        length, kept = int(noised.x_t.lengths[row]), int(noised.seen.lengths[row])
+        own_source = alone.edits.source[0, :length].tolist()
+        assert own_source == noised.edits.source[row, :length].tolist()
+        for ours, theirs, end in zip(own_output, output, (kept, kept + 1), strict=True):
             torch.testing.assert_close(ours[0, :end], theirs[row, :end], rtol=0, atol=1e-5)
-        torch.testing.assert_close(alone[4][0], total[row], rtol=1e-5, atol=1e-4)
+        torch.testing.assert_close(own_total[0], total[row], rtol=1e-5, atol=1e-4)
 
 
 # --- what cannot be -----------------------------------------------------------------------------

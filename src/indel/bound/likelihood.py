@@ -14,10 +14,11 @@ from torch import Tensor
 
 from indel.batch import Batch
 from indel.bound.estimates import BoundEstimate, BoundParts, SequenceBounds, accumulate
-from indel.bound.objective import length_term, marginal_terms, step_terms
+from indel.bound.noised import Noised
+from indel.bound.objective import length_term, step_terms
 from indel.model.denoiser import Denoiser, DenoiserOutput
 from indel.model.reverse import EditWeights, ReverseStep
-from indel.process import Schedule, corrupt, corrupt_chain, log_prob, log_prob_step, log_prob_within
+from indel.process import Schedule, corrupt_chain, log_prob, log_prob_step, log_prob_within
 from indel.process.length_distribution import length_distribution
 from indel.randomness import Randomness, split, uniform
 
@@ -125,13 +126,10 @@ def closed_form_bound(
     noise = split(generator)
     terms = []
     for t in times:
-        x_t, edits = corrupt(schedule, x_0, t, generator=noise)
-        seen = x_t.without(schedule.ins)
-        output = _predict(denoiser, seen, t)
-        if marginalise:
-            term = marginal_terms(schedule, output, x_0, x_t, seen, t, weights)
-        else:
-            term = step_terms(schedule, output, x_0, x_t, seen, edits, t, weights)
+        noised = Noised.draw(schedule, x_0, t, generator=noise)
+        output = _predict(denoiser, noised.seen, t)
+        known = noised.with_edits(None) if marginalise else noised
+        term = step_terms(schedule, output, known, weights)
         terms.append(_Terms(*term, torch.zeros_like(term.total)))
     cross_entropy = length_term(schedule, denoiser.length, x_0.lengths)
     entropy = _length_entropy(schedule, x_0.lengths)
