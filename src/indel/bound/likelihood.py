@@ -21,6 +21,7 @@ from indel.model.reverse import EditWeights, ReverseStep
 from indel.process import Schedule, corrupt_chain, log_prob, log_prob_step, log_prob_within
 from indel.process.length_distribution import length_distribution
 from indel.randomness import Randomness, split, uniform
+from indel.sharing import ALONE, Processes
 
 __all__ = [
     "BoundEstimate",
@@ -182,12 +183,14 @@ def evaluate(
     weights: EditWeights | None = None,
     first_row: int = 0,
     progress: bool | None = None,
+    processes: Processes = ALONE,
 ) -> BoundEstimate:
     """The mean of `chain_bound` over a data set, or of the importance-weighted bound of k chains.
 
     A sequence gets its noise from (seed, its number in the data), counted from `first_row`: the
     batches may be cut anywhere, and parts of a data set evaluated apart merge into the same result.
-    A bar is shown on a terminal unless `progress` says otherwise.
+    A bar is shown on a terminal unless `progress` says otherwise. Several processes share the
+    batches (`indel.sharing`).
 
     Paper: Eq. (2), Tables 1 and 2
     """
@@ -211,6 +214,7 @@ def evaluate(
             device=denoiser.device,
             first_row=first_row,
             progress=progress,
+            processes=processes,
         )
 
 
