@@ -4,7 +4,7 @@ import torch
 from jaxtyping import install_import_hook
 
 # Before anything imports indel, so that every function of it is checked.
-install_import_hook("indel", "type_checker.checker")
+install_import_hook("indel", "support.type_checker.checker")
 
 # The tensors of the tests are small: a second thread only waits for the first, and on a busy
 # machine it waits long.

@@ -19,7 +19,6 @@ import torch
 from hypothesis import example, given, settings
 
 import oracles
-from cases import Case, cases
 from indel.process import Jump, Step
 from indel.process.composition import compose
 from indel.process.counts import prob_explicit
@@ -27,6 +26,7 @@ from indel.process.edit_transducers import jump_transducer, step_transducer
 from indel.process.measures import Measure
 from indel.process.transducers import geometric_series
 from oracles import OracleStep
+from support.cases import Case, cases
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/equations.md").read_text(encoding="utf-8")

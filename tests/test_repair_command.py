@@ -11,7 +11,7 @@ import pytest
 
 from indel.cli import run
 from indel.text_repair.known_words import KnownWords
-from text_repair.small_models import small_denoiser
+from support.small_models import small_denoiser
 
 TEXT = "Thsi sentsnetne wasstype vssry babdly, at 10:30."
 BOLD = ["--strength", "6", "--draws", "3", "--agreement", "0.01"]

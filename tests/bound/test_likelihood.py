@@ -11,7 +11,6 @@ import pytest
 import torch
 
 import oracles
-from cases import library_step
 from indel import Batch, IntegerVocabulary, RowSeeds
 from indel.bound.estimates import BoundEstimate, BoundParts, Moments, SequenceBounds
 from indel.bound.likelihood import (
@@ -26,6 +25,7 @@ from indel.model import Denoiser, DenoiserConfig, TransformerConfig
 from indel.model.reverse import EditWeights, ReverseStep
 from indel.process import Schedule, Step, UniformTransition
 from oracles import OracleStep
+from support.cases import library_step
 
 Tokens = tuple[int, ...]
 

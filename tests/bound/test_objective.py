@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 import oracles
-from cases import every_previous, steps_of
 from indel import Batch, IntegerVocabulary
 from indel.bound.noised import Noised
 from indel.bound.objective import Objective, StepTerms, length_term, step_terms
@@ -30,6 +29,7 @@ from indel.process import (
 )
 from indel.randomness import RowSeeds
 from oracles import Tokens
+from support.cases import every_previous, steps_of
 
 CPU = torch.device("cpu")
 WEIGHTS = {"normalised": EditWeights.normalised, "joint": EditWeights.joint}

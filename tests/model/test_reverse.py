@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import oracles
-from cases import Case, cases, every_previous, steps_of
-from frequencies import chi_square_p, count
 from indel import Batch
 from indel.model.denoiser import DenoiserOutput
 from indel.model.reverse import EditWeights, ReverseStep
@@ -33,6 +31,8 @@ from indel.process import (
 from indel.process.counts import observed_limit
 from indel.randomness import RowSeeds
 from oracles import OracleStep, Tokens
+from support.cases import Case, cases, every_previous, steps_of
+from support.frequencies import chi_square_p, count
 
 CPU = torch.device("cpu")
 WEIGHTS = {"normalised": EditWeights.normalised, "joint": EditWeights.joint}

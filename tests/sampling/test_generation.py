@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from frequencies import Outcome, chi_square_p, count
 from indel import Batch, RowSeeds
 from indel.model import Denoiser, DenoiserOutput
 from indel.model.reverse import EditWeights, ReverseStep
@@ -16,7 +15,8 @@ from indel.process import IdentityTransition, MatrixTransition, Schedule, Step, 
 from indel.sampling.generation import Samples, SamplingOptions, denoise_from, generate
 from indel.sampling.length_limit import draw_within
 from indel.sampling.truncation import Sharpening
-from tiny_denoisers import Tokens, reverse_matrix, sequences, tiny_denoiser
+from support.frequencies import Outcome, chi_square_p, count
+from support.tiny_denoisers import Tokens, reverse_matrix, sequences, tiny_denoiser
 
 INS, DEL = 2, 3
 SCHEDULE = Schedule(

@@ -18,7 +18,7 @@ from indel.text_repair.typing_channel import TypingChannel
 from indel.text_repair.votes import LetterCorrection
 from indel.text_repair.weights import EVIDENCE, Weights
 from indel.text_repair.windows import AFTER, BEFORE
-from text_repair.small_models import small_denoiser
+from support.small_models import small_denoiser
 
 LINE = "the caat sat on a mat"
 KEPT, WRITTEN = EVIDENCE.index("context_kept"), EVIDENCE.index("context_written")

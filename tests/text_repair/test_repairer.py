@@ -10,7 +10,7 @@ from indel import IntegerVocabulary
 from indel.model import Denoiser
 from indel.process import Schedule
 from indel.text_repair.repairer import Repairer, repair
-from text_repair.small_models import small_denoiser
+from support.small_models import small_denoiser
 
 TEXT = "Thsi sentsnetne,\n\twasstype “vssry” at 10:30 — by b@c.de… 😀\r\n\r\nТак! The\0 end\udc80"
 

@@ -16,7 +16,7 @@ from indel.data import BatchStream
 from indel.model import Denoiser
 from indel.training import NonFiniteError, load_config, read_metrics, train
 from indel.training.batches import BatchPlan
-from training.small_runs import records, start_program, very_small
+from support.small_runs import records, start_program, very_small
 
 
 def losses(folder: Path) -> list[float]:

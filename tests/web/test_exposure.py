@@ -15,7 +15,7 @@ from uvicorn.server import ServerState
 
 from indel.web.connections import ImpatientProtocol
 from indel.web.limits import LIMITS
-from page_server import Server, page_server
+from support.page_server import Server, page_server
 
 PATIENCE = 120.0
 
