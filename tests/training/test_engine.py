@@ -124,7 +124,9 @@ def test_mixed_precision_is_that_of_accelerate(tmp_path: Path) -> None:
         *(sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_machines", "1"),
         *("--num_processes", "1", "--mixed_precision", "bf16", "--dynamo_backend", "no"),
     )
-    program = start_program(tmp_path / "half", launcher=launcher, training__steps=5)
+    program = start_program(
+        tmp_path / "half", launcher=launcher, training__steps=5, training__precision="auto"
+    )
     _, errors = program.communicate()
     assert program.returncode == 0, errors
     half, full = losses(tmp_path / "half"), losses(tmp_path / "full")
