@@ -13,7 +13,7 @@ from indel.bound.objective import Objective
 from indel.cli import run
 from indel.process import Schedule
 from indel.sampling import generation
-from support.tiny_denoisers import tiny_denoiser
+from support.denoisers import tiny_denoiser
 
 SCHEDULE = Schedule.paper(3, 4, 0.5)
 ROWS = [[0, 1, 2], [2], [], [1, 1]]

@@ -5,13 +5,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 import oracles
-from indel import Batch, IntegerVocabulary, RowSeeds
+from indel import Batch, RowSeeds
 from indel.bound.estimates import BoundEstimate, BoundParts, Moments, SequenceBounds
 from indel.bound.likelihood import (
     accumulate,
@@ -21,11 +22,12 @@ from indel.bound.likelihood import (
     importance_weighted_bound,
 )
 from indel.bound.objective import Objective
-from indel.model import Denoiser, DenoiserConfig, TransformerConfig
+from indel.model import Denoiser
 from indel.model.reverse import EditWeights, ReverseStep
 from indel.process import Schedule, Step, UniformTransition
 from oracles import OracleStep
 from support.cases import library_step
+from support.denoisers import tiny_denoiser
 
 Tokens = tuple[int, ...]
 
@@ -45,18 +47,8 @@ def tiny() -> Denoiser:
     return make(SCHEDULE)
 
 
-def make(schedule: Schedule, *, seed: int = 0, max_length: int = 6, **changes: object) -> Denoiser:
-    backbone = TransformerConfig(
-        width=16, num_layers=1, num_heads=2, head_width=8, feedforward_width=16
-    )
-    vocabulary = IntegerVocabulary(schedule.vocab_size)
-    generator = torch.Generator().manual_seed(seed)
-    config = DenoiserConfig(backbone, vocabulary, schedule, max_length, **changes)
-    denoiser = Denoiser(config, generator=generator)
-    with torch.no_grad():
-        # A table that differs from length to length: a wrong one would be seen.
-        denoiser.length.logits.normal_(generator=generator)
-    return denoiser.eval()
+def make(schedule: Schedule, **settings: Any) -> Denoiser:
+    return tiny_denoiser(schedule, **{"width": 16, "max_deletions": None, **settings})
 
 
 def sequences(longest: int) -> list[Tokens]:

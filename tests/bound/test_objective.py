@@ -14,7 +14,7 @@ from indel import Batch, IntegerVocabulary
 from indel.bound.noised import Noised
 from indel.bound.objective import Objective, StepTerms, length_term, step_terms
 from indel.bound.times import TimeDistribution
-from indel.model import Denoiser, DenoiserConfig, LengthTable, TransformerConfig
+from indel.model import Denoiser, LengthTable
 from indel.model.denoiser import DenoiserOutput
 from indel.model.reverse import EditWeights, ReverseStep
 from indel.process import (
@@ -30,6 +30,7 @@ from indel.process import (
 from indel.randomness import RowSeeds
 from oracles import Tokens
 from support.cases import every_previous, steps_of
+from support.denoisers import tiny_denoiser
 
 CPU = torch.device("cpu")
 WEIGHTS = {"normalised": EditWeights.normalised, "joint": EditWeights.joint}
@@ -634,7 +635,6 @@ def test_the_variance_falls_exactly(t: int) -> None:
 
 # --- through a network --------------------------------------------------------------------------
 
-VOCABULARY = IntegerVocabulary(3)
 THREE = {
     "uniform": Schedule.paper(3, 4, 0.7),
     "rate one": Schedule.paper(3, 4, 1.0),
@@ -649,12 +649,8 @@ THREE = {
 ROWS = [[0, 1, 2, 0, 1, 1], [], [2], [], [1, 0]]
 
 
-def denoiser_of(schedule: Schedule, seed: int = 0) -> Denoiser:
-    backbone = TransformerConfig(
-        width=16, num_layers=2, num_heads=2, head_width=8, feedforward_width=24
-    )
-    config = DenoiserConfig(backbone, VOCABULARY, schedule, max_length=12)
-    return Denoiser(config, generator=torch.Generator().manual_seed(seed))
+def denoiser_of(schedule: Schedule) -> Denoiser:
+    return tiny_denoiser(schedule, max_length=12, max_deletions=None, num_layers=2)
 
 
 @pytest.mark.parametrize("rows", [ROWS, [[], []]], ids=["some empty", "all empty"])

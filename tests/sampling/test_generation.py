@@ -15,8 +15,8 @@ from indel.process import IdentityTransition, MatrixTransition, Schedule, Step, 
 from indel.sampling.generation import Samples, SamplingOptions, denoise_from, generate
 from indel.sampling.length_limit import draw_within
 from indel.sampling.truncation import Sharpening
+from support.denoisers import Tokens, reverse_matrix, sequences, tiny_denoiser
 from support.frequencies import Outcome, chi_square_p, count
-from support.tiny_denoisers import Tokens, reverse_matrix, sequences, tiny_denoiser
 
 INS, DEL = 2, 3
 SCHEDULE = Schedule(

@@ -23,8 +23,8 @@ from indel.process import (
 from indel.sampling.generation import SamplingOptions, denoise_from, generate
 from indel.sampling.strides import Strides, evenly_spaced
 from stride_costs import CORRELATED, ONE_A_LENGTH, stride_cost
+from support.denoisers import sequences, tiny_denoiser
 from support.frequencies import Outcome, chi_square_p, count
-from support.tiny_denoisers import sequences, tiny_denoiser
 
 DEL = 3
 IN_PLACE = Schedule(
