@@ -10,10 +10,10 @@ SOURCE = Path(__file__).parents[1] / "src" / "indel"
 
 FOUNDATION = {
     *("batch", "vocabularies", "text8_alphabet", "randomness", "log_space"),
-    *("atomic_files", "extras", "memory", "sharing"),
+    *("atomic_files", "extras", "checks", "memory", "sharing"),
 }
 ALLOWED: dict[str, set[str]] = {
-    **{room: {"extras", "batch", "randomness"} for room in FOUNDATION},
+    **{room: {"extras", "batch", "randomness", "checks"} for room in FOUNDATION},
     "process": FOUNDATION,
     "model": FOUNDATION | {"process", "pretrained"},
     "bound": FOUNDATION | {"process", "model"},

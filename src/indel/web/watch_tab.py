@@ -9,9 +9,8 @@ from typing import Any
 import gradio as gr
 
 from indel.batch import Batch
-from indel.data.streams import example_seeds
 from indel.model import Denoiser
-from indel.randomness import RowSeeds
+from indel.randomness import RowSeeds, seeds_for
 from indel.sampling.generation import Samples, denoise_from, generate
 from indel.sampling.trajectories import Trajectory
 from indel.web import html, limits
@@ -142,7 +141,7 @@ class WatchTab:
         denoiser = watched.denoiser
         last = denoiser.schedule.num_steps
         number = limits.whole("seed", seed, 0, SEEDS)
-        noise = RowSeeds(example_seeds(number, "watch", 0, 1))
+        noise = RowSeeds(seeds_for(number, "watch", 0, 1))
         total = last
 
         def callback(time: int, x_t: Batch) -> None:

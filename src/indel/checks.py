@@ -1,21 +1,31 @@
-"""Checks of single settings: an error names the field, the value and what would be right."""
+"""Checks of single values: an error names the field, the value and what would be right."""
 
 from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 MOST = 2**63 - 1
 """The largest integer that torch knows."""
 
 
-def whole(name: str, value: object, *, least: int, most: int = MOST) -> None:
-    """An integer that is neither too small nor too large."""
+def integer(name: str, value: object, *, least: int, most: int = MOST) -> int:
+    """The value, if it is an integer that is neither too small nor too large.
+
+    >>> integer("steps", 5, least=1)
+    5
+    >>> integer("steps", 0, least=1)
+    Traceback (most recent call last):
+        ...
+    ValueError: steps must be an integer ≥ 1, got 0
+    """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be an integer ≥ {least}, got {value!r}")
     if value > most:
         raise ValueError(f"{name} must be an integer ≤ {most}, got {value!r}")
+    return value
 
 
 def number(
@@ -51,3 +61,20 @@ def closest(name: str, known: Iterable[str]) -> str:
     """A hint at the known name that is most like the given one, if any is."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f", did you mean {close[0]!r}?" if close else ""
+
+
+def fields(
+    what: str, data: object, expected: Collection[str], *, defaults: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The entries of a JSON object that must have the expected names, and may have the others."""
+    if not isinstance(data, Mapping):
+        raise ValueError(f"{what} must be a JSON object, got {type(data).__name__}")
+    defaults = defaults or {}
+    missing = [name for name in expected if name not in data]
+    unknown = [name for name in data if name not in expected and name not in defaults]
+    if missing or unknown:
+        raise ValueError(
+            f"{what} must have the fields {', '.join(expected)}; "
+            f"missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}"
+        )
+    return {**defaults, **data}
