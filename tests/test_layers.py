@@ -26,7 +26,6 @@ ALLOWED: dict[str, set[str]] = {
     "loading": FOUNDATION | {"model", "pretrained", "training"},
     "api": FOUNDATION | {"model", "bound", "sampling", "data"},
     "text_repair": FOUNDATION | {"process", "model", "sampling", "data", "loading"},
-    "model_cards": FOUNDATION | {"model", "bound", "drawing", "training"},
 }
 """What is not listed here (command, page, experiments, the front door) is seen by users."""
 FOR_USERS = {"__init__", "__main__", "cli", "commands", "web", "experiments"}

@@ -72,12 +72,12 @@ def main(request_seconds: float | None = None, **settings: Any) -> None:
     """Serve."""
     import torch
 
-    from indel.web import limits
+    from indel.web import request_limits
     from indel.web.serving import running
     from support.page_models import page_models
 
     if request_seconds is not None:
-        object.__setattr__(limits.LIMITS, "request_seconds", request_seconds)
+        object.__setattr__(request_limits.LIMITS, "request_seconds", request_seconds)
     sys.addaudithook(_tell_of_connections)
     torch.set_num_threads(1)
     with running(page_models(), port=0, **settings) as address:

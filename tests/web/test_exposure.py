@@ -14,7 +14,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from indel.web.connections import ImpatientProtocol
-from indel.web.limits import LIMITS
+from indel.web.request_limits import LIMITS
 from support.page_server import Server, page_server
 
 PATIENCE = 120.0

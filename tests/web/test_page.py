@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from indel.text_repair.repairer import Repairer
-from indel.web.limits import LIMITS
 from indel.web.models import Models
+from indel.web.request_limits import LIMITS
 from indel.web.watch_tab import WatchTab
 from support.browsers import DESKTOP, PHONE, Visit
 from support.page_server import Server
