@@ -12,8 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from indel.batch import Batch
-from indel.checks import integer
-from indel.memory import check_fits
+from indel.checks import fits_in_memory, integer
 from indel.vocabularies import Vocabulary
 
 Split = Literal["train", "valid", "test"]
@@ -49,7 +48,7 @@ class BatchStream(ABC):
         integer("start", start, least=0)
         integer("count", count, least=1)
         integer("start + count", start + count, least=0)
-        check_fits(f"a batch of {count:,} sequences", count * self.max_length, bytes_each=8)
+        fits_in_memory(f"a batch of {count:,} sequences", count * self.max_length, bytes_each=8)
         return self._examples(start, count, split)
 
     def fingerprint(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from indel import checks
-from indel.memory import check_fits
 from indel.model.backbones import BackboneConfig
 from indel.model.config import DenoiserConfig
 from indel.model.huggingface import HuggingFaceConfig
@@ -18,7 +17,7 @@ def check_size(config: DenoiserConfig) -> None:
     deletions = config.max_length if config.max_deletions is None else config.max_deletions
     rows = config.vocabulary.augmented_size + config.schedule.num_steps + deletions + 2
     own = rows * config.backbone.width + config.max_length
-    check_fits("a denoiser", own + _of_backbone(config.backbone), bytes_each=4)
+    checks.fits_in_memory("a denoiser", own + _of_backbone(config.backbone), bytes_each=4)
 
 
 def _of_backbone(backbone: BackboneConfig) -> int:
