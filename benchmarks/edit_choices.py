@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 
 import torch
 
-from indel.bound.objective import Objective, length_term, marginal_terms, step_terms
-from indel.bound.times import TimeDistribution
+from indel.bound.noised import Noised
+from indel.bound.objective import Objective, length_term, step_terms
 from indel.data import ArithmeticData
 from indel.model import Denoiser
 from indel.model.reverse import EditWeights
-from indel.process import Schedule, corrupt
+from indel.process import Schedule
 from indel.process.tables import JumpTables
 
 STEPS, RATE, LIMIT = 10, 0.6, 48
@@ -39,9 +39,7 @@ def train(
     )
     optimizer = torch.optim.AdamW(denoiser.parameters(), weight_decay=0.0)
     decay = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=updates)
-    objective = Objective(
-        schedule, TimeDistribution.uniform(STEPS), max_length=LIMIT, weights=weights
-    )
+    objective = Objective(schedule, max_length=LIMIT, weights=weights)
     for update in range(updates):
         x_0 = data.batch(update, 32, "train")
         loss = objective(denoiser, denoiser.length, x_0, generator=generator).total.mean()
@@ -65,12 +63,10 @@ def bounds(
     sampled, summed = at_end.clone(), at_end.clone()
     variances = torch.zeros(2, dtype=torch.float64)
     for t in range(1, STEPS + 1):
-        times = torch.full((rows,), t)
-        x_t, edits = corrupt(schedule, x_0, times, generator=generator)
-        seen = x_t.without(schedule.ins)
-        output = denoiser(seen, times)
-        one = step_terms(schedule, output, x_0, x_t, seen, edits, times, weights).total
-        every = marginal_terms(schedule, output, x_0, x_t, seen, times, weights).total
+        noised = Noised.draw(schedule, x_0, torch.full((rows,), t), generator=generator)
+        output = denoiser(noised.seen, noised.t)
+        one = step_terms(schedule, output, noised, weights).total
+        every = step_terms(schedule, output, noised.with_edits(None), weights).total
         sampled, summed = sampled + one, summed + every
         variances += torch.stack([one.double().var(), every.double().var()])
     return sampled, summed, float(variances[1] / variances[0])

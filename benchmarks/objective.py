@@ -7,6 +7,8 @@ process of its own; the ratios are of process CPU time, and the values must agre
 """
 
 import argparse
+import dataclasses
+import importlib
 import json
 import os
 import platform
@@ -28,14 +30,12 @@ from indel.model import Denoiser
 from indel.model.denoiser import DenoiserOutput
 from indel.model.length import LengthTable
 from indel.model.reverse import ReverseStep
-from indel.process import Schedule, corrupt, log_prob
+from indel.process import Schedule, log_prob
 
 try:
-    from indel.bound.objective import Objective, step_terms
-    from indel.bound.times import TimeDistribution
+    from indel.bound.objective import Objective
 except ModuleNotFoundError:  # a revision before there was a package `bound`, given to --against
-    from indel.objective import Objective, step_terms
-    from indel.times import TimeDistribution
+    from indel.objective import Objective
 
 REPEATS = 9
 
@@ -53,6 +53,19 @@ def median_seconds(*jobs: Callable[[], object]) -> list[float]:
     return [statistics.median(record) for record in times]
 
 
+def objective_of(schedule: Schedule, limit: int | None) -> Objective:
+    """At uniform times; a revision given to --against may want to be told of them."""
+    if "times" not in {field.name for field in dataclasses.fields(Objective)}:
+        return Objective(schedule, max_length=limit)
+    module = "indel.bound.times" if "bound" in Objective.__module__ else "indel.times"
+    law = next(
+        each
+        for name, each in vars(importlib.import_module(module)).items()
+        if name in ("TimeDistribution", "TimeLaw")
+    )
+    return Objective(schedule, times=law.uniform(schedule.num_steps), max_length=limit)
+
+
 def text8_like(rows: int, generator: torch.Generator) -> Batch:
     tokens = torch.randint(27, (rows, 118), generator=generator)
     return Batch(tokens, torch.full((rows,), 118))
@@ -68,7 +81,7 @@ def share_of_a_training_step(
         "small", vocabulary, schedule, generator=generator, max_length=128
     )
     optimizer = torch.optim.AdamW(denoiser.parameters(), lr=1e-4)
-    objective = Objective(schedule, TimeDistribution.uniform(steps), max_length=limit)
+    objective = objective_of(schedule, limit)
 
     def training_step() -> None:
         loss = objective(denoiser, denoiser.length, x_0, generator=generator).total.mean()
@@ -110,14 +123,18 @@ def memory_ratio() -> str:
 
 def run_alone(job: str) -> None:
     """One job in a process of its own; prints the growth of its peak memory in kB."""
+    # Not at the top: revisions given to --against may lack it.
+    from indel.bound.noised import Noised
+    from indel.bound.objective import step_terms
+
     size, rows, length = 32_000, 8, 256
     schedule = Schedule.paper(size, 16, 0.6)
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(size, (rows, length), generator=generator)
     x_0 = Batch(tokens, torch.full((rows,), length))
     t = torch.full((rows,), 8)
-    x_t, edits = corrupt(schedule, x_0, t, generator=generator)
-    seen = x_t.without(schedule.ins)
+    noised = Noised.draw(schedule, x_0, t, generator=generator)
+    seen = noised.seen
     torch.nn.functional.cross_entropy(torch.randn(4, 4, requires_grad=True), torch.zeros(4).long())
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     logits = torch.randn(*seen.tokens.shape, size + 1, requires_grad=True)
@@ -127,7 +144,7 @@ def run_alone(job: str) -> None:
         torch.nn.functional.cross_entropy(logits.flatten(0, 1), target).backward()
     else:
         output = DenoiserOutput(logits, deletions)
-        step_terms(schedule, output, x_0, x_t, seen, edits, t).total.mean().backward()
+        step_terms(schedule, output, noised).total.mean().backward()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
@@ -179,7 +196,7 @@ def loss_job(
     x_0: Batch, schedule: Schedule, steps: int, limit: int | None
 ) -> Callable[[int], list[float]]:
     """From a seed to each sequence's loss and the norms of its gradients."""
-    objective = Objective(schedule, TimeDistribution.uniform(steps), max_length=limit)
+    objective = objective_of(schedule, limit)
     length = LengthTable(300)
     generator = torch.Generator().manual_seed(1)
     sizes = (schedule.vocab_size + 1, 129)

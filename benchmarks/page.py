@@ -28,7 +28,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from page_server import page_server
+from support.page_server import page_server
 
 REQUESTS, CLIENTS, ROUNDS = 200, 16, 6
 # Seconds until an answer counts as hanging, on a machine that may do other work.

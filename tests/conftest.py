@@ -3,8 +3,10 @@
 import torch
 from jaxtyping import install_import_hook
 
+from support import type_checker
+
 # Before anything imports indel, so that every function of it is checked.
-install_import_hook("indel", "type_checker.checker")
+install_import_hook("indel", f"{type_checker.__name__}.checker")
 
 # The tensors of the tests are small: a second thread only waits for the first, and on a busy
 # machine it waits long.

@@ -10,11 +10,10 @@ import indel
 from indel import api
 from indel.bound.likelihood import evaluate as evaluate_batches
 from indel.bound.objective import Objective
-from indel.bound.times import TimeDistribution
 from indel.cli import run
 from indel.process import Schedule
 from indel.sampling import generation
-from tiny_denoisers import tiny_denoiser
+from support.denoisers import tiny_denoiser
 
 SCHEDULE = Schedule.paper(3, 4, 0.5)
 ROWS = [[0, 1, 2], [2], [], [1, 1]]
@@ -111,7 +110,7 @@ def test_the_loss_is_the_objective_of_the_model(limited: bool) -> None:
     object.__setattr__(model.config, "limit_length", limited)
     noise = torch.Generator().manual_seed(5)
     given = indel.loss(model, ROWS, generator=noise)
-    objective = Objective(SCHEDULE, TimeDistribution.uniform(4), max_length=6 if limited else None)
+    objective = Objective(SCHEDULE, max_length=6 if limited else None)
     batch = indel.Batch.from_lists(ROWS)
     again = objective(model, model.length, batch, generator=torch.Generator().manual_seed(5))
     assert torch.equal(given, again.total)

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from indel import Batch
-from indel.bound.objective import length_term, marginal_terms, step_terms
+from indel.bound.noised import Noised
+from indel.bound.objective import length_term, step_terms
 from indel.model.denoiser import DenoiserOutput
 from indel.model.length import LengthTable
 from indel.model.reverse import EditWeights
@@ -18,7 +19,6 @@ from indel.process import (
     Schedule,
     Transition,
     UniformTransition,
-    corrupt,
 )
 
 SIZE, STEPS = 3, 4
@@ -69,14 +69,15 @@ def d3pm_term(
     return float(divergence), float(shift)
 
 
-def example(kind: str, t: int, seed: int = 0) -> tuple[Batch, Batch, DenoiserOutput, object]:
+def example(kind: str, t: int, seed: int = 0) -> tuple[Noised, DenoiserOutput]:
     schedule = SCHEDULES[kind]
     generator = torch.Generator().manual_seed(seed)
     x_0 = Batch.from_lists(X_0)
-    x_t, edits = corrupt(schedule, x_0, t, generator=generator)
-    logits = torch.randn(len(X_0), x_t.width, SIZE + 1, generator=generator, dtype=torch.float64)
-    deletions = torch.randn(len(X_0), x_t.width + 1, 4, generator=generator, dtype=torch.float64)
-    return x_0, x_t, DenoiserOutput(logits * 2, deletions * 5), edits
+    noised = Noised.draw(schedule, x_0, torch.full((len(X_0),), t), generator=generator)
+    width = noised.x_t.width
+    logits = torch.randn(len(X_0), width, SIZE + 1, generator=generator, dtype=torch.float64)
+    deletions = torch.randn(len(X_0), width + 1, 4, generator=generator, dtype=torch.float64)
+    return noised, DenoiserOutput(logits * 2, deletions * 5)
 
 
 @pytest.mark.parametrize("choice", [EditWeights.normalised, EditWeights.joint])
@@ -84,15 +85,12 @@ def example(kind: str, t: int, seed: int = 0) -> tuple[Batch, Batch, DenoiserOut
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_term_is_that_of_d3pm(kind: str, t: int, choice) -> None:
     schedule = SCHEDULES[kind]
-    x_0, x_t, output, edits = example(kind, t)
-    assert x_t.lengths.tolist() == x_0.lengths.tolist()
-    times = torch.full((len(X_0),), t)
+    noised, output = example(kind, t)
+    assert noised.x_t.lengths.tolist() == noised.x_0.lengths.tolist()
     weights = choice(schedule.tables(torch.device("cpu")).jump)
-    for terms in (
-        step_terms(schedule, output, x_0, x_t, x_t, edits, times, weights),
-        marginal_terms(schedule, output, x_0, x_t, x_t, times, weights),
-    ):
-        for row, (source, target) in enumerate(zip(X_0, x_t.to_lists(), strict=True)):
+    for known in (noised, noised.with_edits(None)):
+        terms = step_terms(schedule, output, known, weights)
+        for row, (source, target) in enumerate(zip(X_0, noised.x_t.to_lists(), strict=True)):
             parts = [
                 d3pm_term(matrices(schedule), logits[:SIZE], x, z, t)
                 for x, z, logits in zip(
@@ -126,7 +124,7 @@ def test_the_shift_sums_away(kind: str) -> None:
                 torch.zeros(rows, 2, 3, dtype=torch.float64),
             )
             times = torch.full((rows,), t)
-            terms = marginal_terms(schedule, output, x_0, x_t, x_t, times)
+            terms = step_terms(schedule, output, Noised.of(schedule, x_0, x_t, None, times))
             prob = law[[0]] if t == STEPS else law[values]
             ours += float(prob @ terms.total.numpy())
             for z, weight in zip(values, prob, strict=True):
@@ -141,14 +139,14 @@ def test_the_shift_sums_away(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_cannot_be_is_not_asked_for(kind: str, t: int) -> None:
     """The logits of insertions and deletions change nothing and get no gradient."""
-    schedule, times = SCHEDULES[kind], torch.full((len(X_0),), t)
-    x_0, x_t, output, edits = example(kind, t)
+    schedule = SCHEDULES[kind]
+    noised, output = example(kind, t)
     other = DenoiserOutput(
         output.logits_token.index_fill(2, torch.tensor([SIZE]), 50.0).requires_grad_(),
         (output.logits_deletions.flip(2) * 3).requires_grad_(),
     )
-    terms = step_terms(schedule, output, x_0, x_t, x_t, edits, times)
-    changed = step_terms(schedule, other, x_0, x_t, x_t, edits, times)
+    terms = step_terms(schedule, output, noised)
+    changed = step_terms(schedule, other, noised)
     for part, again in zip(terms, changed, strict=True):
         torch.testing.assert_close(again, part)
     token, deletions = torch.autograd.grad(changed.total.sum(), other)
@@ -174,6 +172,6 @@ def test_a_perfect_network_makes_the_bound_tight(kind: str) -> None:
             logits[..., x] = 0.0
             output = DenoiserOutput(logits, torch.zeros(1, 2, 1, dtype=torch.float64))
             x_0, x_t = Batch.from_lists([[x]]), Batch.from_lists([[seen]])
-            term = marginal_terms(schedule, output, x_0, x_t, x_t, torch.tensor([t])).total.item()
-            total += prob * term
+            noised = Noised.of(schedule, x_0, x_t, None, torch.tensor([t]))
+            total += prob * step_terms(schedule, output, noised).total.item()
         assert total == pytest.approx(0.0, abs=1e-9)

@@ -10,10 +10,10 @@ SOURCE = Path(__file__).parents[1] / "src" / "indel"
 
 FOUNDATION = {
     *("batch", "vocabularies", "text8_alphabet", "randomness", "log_space"),
-    *("atomic_files", "extras", "memory"),
+    *("atomic_files", "extras", "checks", "sharing"),
 }
 ALLOWED: dict[str, set[str]] = {
-    **{room: {"extras", "batch", "randomness"} for room in FOUNDATION},
+    **{room: {"extras", "batch", "randomness", "checks"} for room in FOUNDATION},
     "process": FOUNDATION,
     "model": FOUNDATION | {"process", "pretrained"},
     "bound": FOUNDATION | {"process", "model"},
@@ -26,7 +26,6 @@ ALLOWED: dict[str, set[str]] = {
     "loading": FOUNDATION | {"model", "pretrained", "training"},
     "api": FOUNDATION | {"model", "bound", "sampling", "data"},
     "text_repair": FOUNDATION | {"process", "model", "sampling", "data", "loading"},
-    "model_cards": FOUNDATION | {"model", "bound", "drawing", "training"},
 }
 """What is not listed here (command, page, experiments, the front door) is seen by users."""
 FOR_USERS = {"__init__", "__main__", "cli", "commands", "web", "experiments"}

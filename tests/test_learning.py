@@ -7,10 +7,10 @@ import torch
 
 from indel import Batch, IntegerVocabulary
 from indel.bound.likelihood import evaluate
+from indel.bound.noised import Noised
 from indel.bound.objective import Objective, length_term, step_terms
-from indel.bound.times import TimeDistribution
 from indel.model import Denoiser
-from indel.process import Schedule, corrupt
+from indel.process import Schedule
 
 SIZE, SHORTEST, LONGEST, FOLLOW = 4, 3, 8, 0.95
 STEPS = 8
@@ -44,7 +44,7 @@ def train(rate: float, seed: int, *, updates: int) -> Denoiser:
     )
     optimizer = torch.optim.AdamW(denoiser.parameters(), lr=2e-3, weight_decay=0.0)
     decay = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=updates)
-    objective = Objective(schedule, TimeDistribution.uniform(STEPS), max_length=32)
+    objective = Objective(schedule, max_length=32)
     for _ in range(updates):
         x_0 = toy_language(64, generator)
         loss = objective(denoiser, denoiser.length, x_0, generator=generator).total.mean()
@@ -65,9 +65,8 @@ def bound(denoiser: Denoiser, rows: int, seed: int) -> tuple[float, float]:
     total = length_term(schedule, denoiser.length, x_0.lengths).double()
     for t in range(1, STEPS + 1):
         times = torch.full((rows,), t)
-        x_t, edits = corrupt(schedule, x_0, times, generator=generator)
-        seen = x_t.without(schedule.ins)
-        total += step_terms(schedule, denoiser(seen, times), x_0, x_t, seen, edits, times).total
+        noised = Noised.draw(schedule, x_0, times, generator=generator)
+        total += step_terms(schedule, denoiser(noised.seen, times), noised).total
     return total.mean().item(), total.std().item() / rows**0.5
 
 

@@ -13,7 +13,7 @@ from indel.model import Denoiser
 from indel.pretrained import MODELS, pretrained_folder
 from indel.process import Schedule
 from indel.training.checkpoints import MODEL, Snapshot, write_checkpoint
-from tiny_denoisers import tiny_denoiser
+from support.denoisers import tiny_denoiser
 
 SCHEDULE = Schedule.paper(3, 4, 0.5)
 

@@ -11,7 +11,7 @@ import pytest
 
 from indel.cli import run
 from indel.text_repair.known_words import KnownWords
-from text_repair.small_models import small_denoiser
+from support.denoisers import letter_denoiser
 
 TEXT = "Thsi sentsnetne wasstype vssry babdly, at 10:30."
 BOLD = ["--strength", "6", "--draws", "3", "--agreement", "0.01"]
@@ -23,7 +23,7 @@ Captured = pytest.CaptureFixture[bytes]
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("models")
     for name, rate in (("indel", 0.6), ("in-place", 0.0)):
-        small_denoiser(rate=rate).save_pretrained(folder / name)
+        letter_denoiser(rate=rate).save_pretrained(folder / name)
     return {name: str(folder / name) for name in ("indel", "in-place")}
 
 

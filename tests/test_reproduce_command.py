@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.small_requests import SMALL_RUNS, small_measures
 from indel.cli import run
+from support.small_requests import SMALL_RUNS, small_measures
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from indel.cli import run
-from page_models import page_models
+from support.page_models import page_models
 
 # Gradio leaves sockets open in the process that asks it for a port; later tests would be blamed.
 LOADING = "indel is loading its models and their first examples …\n"

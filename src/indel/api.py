@@ -12,7 +12,6 @@ from indel.batch import Batch
 from indel.bound import likelihood
 from indel.bound.estimates import BoundEstimate
 from indel.bound.objective import Objective
-from indel.bound.times import TimeDistribution
 from indel.data.sequences import Sequences
 from indel.data.streams import BatchStream, Split
 from indel.model import Denoiser
@@ -55,7 +54,6 @@ def loss(model: Denoiser, x_0: Examples, *, generator: Randomness) -> Float[Tens
     batch = _batch(model, x_0)
     objective = Objective(
         model.schedule,
-        TimeDistribution.uniform(model.schedule.num_steps, device=model.device),
         max_length=model.length_limit,
         weights=model.edit_weights(model.schedule.tables(model.device).jump),
     )

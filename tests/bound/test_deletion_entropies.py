@@ -4,26 +4,26 @@ import pytest
 import torch
 
 from indel import Batch
+from indel.bound.noised import Noised
 from indel.bound.objective import Objective, StepTerms, _dense_terms, step_terms
-from indel.bound.times import TimeDistribution
 from indel.model.denoiser import DenoiserOutput
 from indel.model.length import LengthTable
-from indel.process import Schedule, corrupt, posteriors, probabilities
+from indel.process import Schedule, posteriors, probabilities
 from indel.process.counts import observed_limit, slot_laws
 
 SCHEDULE = Schedule.paper(5, 8, 0.7)
 
 
-def example(t: int, scale: float, dtype: torch.dtype):
+def example(t: int, scale: float, dtype: torch.dtype) -> tuple[Noised, list[torch.Tensor]]:
     generator = torch.Generator().manual_seed(t)
     x_0 = Batch(torch.randint(5, (6, 12), generator=generator), torch.tensor([12, 7, 0, 1, 12, 9]))
     times = torch.full((6,), t)
-    x_t, edits = corrupt(SCHEDULE, x_0, times, generator=generator)
-    seen = x_t.without(SCHEDULE.ins)
+    noised = Noised.draw(SCHEDULE, x_0, times, generator=generator)
+    seen = noised.seen
     token = torch.randn(*seen.tokens.shape, 6, generator=generator)
     deletions = scale * torch.randn(6, seen.width + 1, 13, generator=generator)
     logits = [each.to(dtype).requires_grad_() for each in (token, deletions)]
-    return x_0, x_t, seen, edits, times, logits
+    return noised, logits
 
 
 def deletions_and_gradient(terms: StepTerms, logits: list[torch.Tensor]):
@@ -34,10 +34,10 @@ def deletions_and_gradient(terms: StepTerms, logits: list[torch.Tensor]):
 @pytest.mark.parametrize("t", [1, 2, 5, 8])
 def test_single_precision_loses_nothing(t: int, scale: float) -> None:
     """At scale 300 the sums underflow in float32, so that log space takes over."""
-    *known, logits = example(t, scale, torch.float32)
-    actual = deletions_and_gradient(step_terms(SCHEDULE, DenoiserOutput(*logits), *known), logits)
+    noised, logits = example(t, scale, torch.float32)
+    actual = deletions_and_gradient(step_terms(SCHEDULE, DenoiserOutput(*logits), noised), logits)
     exact = [each.detach().double().requires_grad_() for each in logits]
-    dense = _dense_terms(SCHEDULE, DenoiserOutput(*exact), *known, None)
+    dense = _dense_terms(SCHEDULE, DenoiserOutput(*exact), noised, None)
     for ours, expected in zip(actual, deletions_and_gradient(dense, exact), strict=True):
         assert ours.dtype == torch.float32
         torch.testing.assert_close(ours.double(), expected, rtol=2e-5, atol=2e-5)
@@ -60,15 +60,15 @@ def test_edits_just_drawn_are_not_checked_again(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         posteriors, "log_prob_edits", lambda *given: checked.append(1) or real(*given)
     )
-    x_0, x_t, seen, edits, times, logits = example(5, 1.0, torch.float32)
+    noised, logits = example(5, 1.0, torch.float32)
 
     def denoise(seen: Batch, t: torch.Tensor) -> DenoiserOutput:
         return DenoiserOutput(
             torch.zeros(*seen.tokens.shape, 6), torch.zeros(len(seen), seen.width + 1, 13)
         )
 
-    objective = Objective(SCHEDULE, TimeDistribution.uniform(8))
-    objective(denoise, LengthTable(20), x_0, generator=torch.Generator().manual_seed(0))
+    objective = Objective(SCHEDULE)
+    objective(denoise, LengthTable(20), noised.x_0, generator=torch.Generator().manual_seed(0))
     assert not checked
-    step_terms(SCHEDULE, DenoiserOutput(*logits), x_0, x_t, seen, edits, times)
+    step_terms(SCHEDULE, DenoiserOutput(*logits), noised)
     assert checked

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from indel import Batch
+from indel.bound.noised import Noised
 from indel.bound.objective import _dense_terms, step_terms
 from indel.model.denoiser import DenoiserOutput
 from indel.model.reverse import EditWeights
@@ -12,7 +13,6 @@ from indel.process import (
     GaussianTransition,
     Schedule,
     UniformTransition,
-    corrupt,
 )
 
 SIZE, STEPS = 5, 6
@@ -35,13 +35,13 @@ DENSE = Schedule.paper(
 )
 
 
-def example(schedule: Schedule, t: int, seed: int = 0):
+def example(schedule: Schedule, t: int, seed: int = 0) -> tuple[Noised, list[torch.Tensor]]:
     generator = torch.Generator().manual_seed(seed)
     rows = [[i % schedule.vocab_size for i in range(n)] for n in (0, 1, 3, 7, 7, 5)]
     x_0 = Batch.from_lists(rows)
     times = torch.full((len(x_0),), t)
-    x_t, edits = corrupt(schedule, x_0, times, generator=generator)
-    seen = x_t.without(schedule.ins)
+    noised = Noised.draw(schedule, x_0, times, generator=generator)
+    seen = noised.seen
     logits = [
         torch.randn(*shape, generator=generator, dtype=torch.float64, requires_grad=True)
         for shape in (
@@ -49,7 +49,7 @@ def example(schedule: Schedule, t: int, seed: int = 0):
             (len(seen), seen.width + 1, 9),
         )
     ]
-    return x_0, x_t, seen, edits, times, logits
+    return noised, logits
 
 
 @pytest.mark.parametrize("choice", [EditWeights.normalised, EditWeights.joint])
@@ -57,11 +57,11 @@ def example(schedule: Schedule, t: int, seed: int = 0):
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_fast_terms_equal_dense_terms(name: str, t: int, choice) -> None:
     schedule = SCHEDULES[name]
-    x_0, x_t, seen, edits, times, logits = example(schedule, t)
+    noised, logits = example(schedule, t)
     weights = choice(schedule.tables(torch.device("cpu")).jump)
     output = DenoiserOutput(*logits)
-    fast = step_terms(schedule, output, x_0, x_t, seen, edits, times, weights)
-    dense = _dense_terms(schedule, output, x_0, x_t, seen, edits, times, weights)
+    fast = step_terms(schedule, output, noised, weights)
+    dense = _dense_terms(schedule, output, noised, weights)
     for part, expected in zip(fast, dense, strict=True):
         torch.testing.assert_close(part, expected, atol=1e-9, rtol=1e-9)
     grads = torch.autograd.grad(fast.total.sum(), logits)
@@ -75,9 +75,9 @@ def test_fast_terms_equal_dense_terms(name: str, t: int, choice) -> None:
 @pytest.mark.parametrize("name", [*SCHEDULES, "dense"])
 def test_gradients_are_finite_in_single_precision(name: str, t: int, scale: float) -> None:
     schedule = SCHEDULES.get(name, DENSE)
-    x_0, x_t, seen, edits, times, logits = example(schedule, t)
+    noised, logits = example(schedule, t)
     single = [(each.detach().float() * scale).requires_grad_() for each in logits]
-    terms = step_terms(schedule, DenoiserOutput(*single), x_0, x_t, seen, edits, times)
+    terms = step_terms(schedule, DenoiserOutput(*single), noised)
     assert terms.total.isfinite().all()
     for grad in torch.autograd.grad(terms.total.sum(), single):
         assert grad.isfinite().all()

@@ -22,8 +22,7 @@ from indel.data import (
     Text8Sample,
     TextFiles,
 )
-from indel.data.streams import example_seeds
-from indel.randomness import RowSeeds
+from indel.randomness import RowSeeds, seeds_for
 from indel.vocabularies import ByteVocabulary
 
 Maker = Callable[[int], BatchStream]
@@ -138,17 +137,17 @@ def test_unknown_split_is_refused() -> None:
 def test_seed_of_an_example_does_not_depend_on_where_reading_began(
     seed: int, start: int, count: int
 ) -> None:
-    seeds = example_seeds(seed, "train", start, count)
+    seeds = seeds_for(seed, "train", start, count)
     assert len(set(seeds.tolist())) == count
-    last = example_seeds(seed, "train", start + count - 1, 1)
+    last = seeds_for(seed, "train", start + count - 1, 1)
     assert torch.equal(seeds[-1:], last)
-    assert not torch.equal(example_seeds(seed, "valid", start, count), seeds)
-    assert not torch.equal(example_seeds(seed + 1, "train", start, count), seeds)
+    assert not torch.equal(seeds_for(seed, "valid", start, count), seeds)
+    assert not torch.equal(seeds_for(seed + 1, "train", start, count), seeds)
 
 
 def test_neighbouring_examples_have_independent_noise() -> None:
-    noise = RowSeeds(example_seeds(0, "train", 0, 50_000)).uniform(1)[:, 0] - 0.5
-    other = RowSeeds(example_seeds(1, "train", 0, 50_000)).uniform(1)[:, 0] - 0.5
+    noise = RowSeeds(seeds_for(0, "train", 0, 50_000)).uniform(1)[:, 0] - 0.5
+    other = RowSeeds(seeds_for(1, "train", 0, 50_000)).uniform(1)[:, 0] - 0.5
     spread = 1 / 12 / 50_000**0.5  # of a mean product of independent numbers
     assert abs(float((noise[1:] * noise[:-1]).mean())) < 4 * spread
     assert abs(float((noise * other).mean())) < 4 * spread

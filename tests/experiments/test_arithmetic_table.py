@@ -14,7 +14,6 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from experiments.small_requests import said, small_measures, small_request
 from indel.experiments import Request
 from indel.experiments.arithmetic_table import planned_runs, reproduce_table1, table_rows
 from indel.experiments.files import read_json
@@ -22,6 +21,7 @@ from indel.experiments.report import write_report
 from indel.experiments.runs import complete, planned_run
 from indel.training import find_checkpoint, train
 from indel.training.config_files import changed
+from support.small_requests import said, small_measures, small_request
 
 RATES = (0.0, 0.6)
 

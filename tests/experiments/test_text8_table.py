@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from experiments.small_requests import small_request
 from indel.experiments import Request
 from indel.experiments.paper_numbers import RATES
 from indel.experiments.runs import settings_beside
 from indel.experiments.text8_table import best_runs, bits, planned_runs, table_rows
+from support.small_requests import small_request
 
 
 def record_of(*runs: tuple[float, int, float, str, float]) -> dict[str, Any]:

@@ -246,7 +246,7 @@ def test_presets() -> None:
     assert (config.max_length, config.max_deletions, config.time_embedding) == (127, 4, False)
     denoiser = Denoiser.from_preset("tiny", VOCABULARY, SCHEDULE, max_length=9)
     assert denoiser.max_deletions == denoiser.length.max_length == 9
-    with pytest.raises(ValueError, match=r"preset must be one of 'tiny', .* got 'huge'"):
+    with pytest.raises(ValueError, match=r"preset must be one of tiny, .* got 'huge'"):
         Denoiser.from_preset("huge", VOCABULARY, SCHEDULE)
     with pytest.raises(ValueError, match=r"depth is no field of .* its backbone 'rotary'"):
         Denoiser.from_preset("tiny", VOCABULARY, SCHEDULE, depth=3)

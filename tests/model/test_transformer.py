@@ -233,12 +233,12 @@ def test_bfloat16_autocast_is_close() -> None:
         ({"num_heads": True}, "num_heads must be an integer ≥ 1, got True"),
         ({"head_width": -8}, "head_width must be an integer ≥ 1, got -8"),
         ({"feedforward_width": 0}, "feedforward_width must be an integer ≥ 1, got 0"),
-        ({"activation": "tanh"}, "activation must be one of 'relu', 'gated-gelu'; got 'tanh'"),
+        ({"activation": "tanh"}, "activation must be one of relu, gated-gelu; got 'tanh'"),
         ({"num_buckets": 2}, "num_buckets must be an integer ≥ 4, got 2"),
         ({"num_buckets": 33}, "num_buckets must be even, got 33"),
         ({"max_distance": 8}, "max_distance must be an integer ≥ 9, got 8"),
-        ({"dropout": 1.0}, r"dropout must lie in \[0, 1\), got 1\.0"),
-        ({"position_init": "far"}, "position_init must be one of 'local', 'zeros'; got 'far'"),
+        ({"dropout": 1.0}, r"dropout must be a number ≥ 0 and < 1, got 1\.0"),
+        ({"position_init": "far"}, "position_init must be one of local, zeros; got 'far'"),
     ],
 )
 def test_bad_sizes_are_named(

@@ -10,7 +10,7 @@ import torch
 from indel import Batch, CharacterVocabulary, Denoiser, Schedule
 from indel.model.trigrams import TrigramEmbedding
 from indel.training.optimizers import make_optimizers
-from training.small_runs import very_small
+from support.small_runs import very_small
 
 VOCABULARY = CharacterVocabulary("acgt")
 

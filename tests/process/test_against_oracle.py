@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import oracles
-from cases import Case, cases
 from indel import Batch
 from indel.process import (
     Edits,
@@ -23,6 +22,7 @@ from indel.process import (
     posterior,
 )
 from oracles import OracleStep
+from support.cases import Case, cases
 
 TOLERANCE = {"atol": 1e-9, "rtol": 0}
 UNIFORM = OracleStep(0.3, 0.2, 0.2, ((0.8, 0.2), (0.2, 0.8)), (0.5, 0.5))

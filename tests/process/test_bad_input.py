@@ -4,12 +4,7 @@ What has the wrong type or rank is stopped by the run-time checks of the tests b
 sees it; run as a script, without those checks, this file prints what users get instead.
 """
 
-import json
 import math
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -40,31 +35,22 @@ from indel.process import (
     summarise,
 )
 from indel.process.measures import Measure
-from indel.process.transitions import transition_from_dict
-
-# K = 3: INS = 3, DEL = 4, EOS = 5.
-SCHEDULE = Schedule.paper(3, 4, 0.5)
-X_0 = Batch.from_lists([[0, 1, 2], [1]])
-X_T = Batch.from_lists([[0, 4, 3], [2]])
-MARKED = Batch.from_lists([[0], [1, 4]])
-INSERTING = Batch.from_lists([[0, 3], [1]])
-ENDED = Batch.from_lists([[0, 5], [1]])
-HALF = UniformTransition(3, 0.5)
-EDITS = Edits.from_source(X_0, X_T, torch.tensor([[0, 1, -1], [0, -1, -1]]))
-Case = tuple[str, Callable[[], object], list[str]]
-
-
-def generator() -> torch.Generator:
-    return torch.Generator().manual_seed(0)
-
-
-def int64(values: list) -> torch.Tensor:
-    return torch.tensor(values, dtype=torch.int64)
-
-
-def source(values: list) -> Edits:
-    return Edits.from_source(X_0, X_T, int64(values))
-
+from support.bad_inputs import (
+    EDITS,
+    ENDED,
+    HALF,
+    INSERTING,
+    MARKED,
+    SCHEDULE,
+    X_0,
+    X_T,
+    Case,
+    assert_says,
+    generator,
+    int64,
+    named,
+    source,
+)
 
 PROBABILITIES: list[Case] = [
     ("insert < 0", lambda: Step(-0.1, 0.1, HALF), ["insert", "-0.1", "[0, 1)"]),
@@ -327,242 +313,8 @@ LIMITS: list[Case] = [
 GROUPS = [PROBABILITIES, SIZES, TOKENS, TIMES, PAIRS, LIMITS]
 
 
-def named(cases: list[Case]) -> list:
-    return [pytest.param(*case, id=case[0]) for case in cases]
-
-
 @pytest.mark.parametrize(("_name", "call", "fragments"), named(sum(GROUPS, [])))  # noqa: RUF017
 def test_bad_input_is_refused_with_the_reason(_name: str, call, fragments: list[str]) -> None:
     with pytest.raises(ValueError, match=r".") as error:
         call()
     assert_says(str(error.value), fragments)
-
-
-def assert_says(message: str, fragments: list[str]) -> None:
-    for fragment in fragments:
-        assert fragment in message, f"{message!r} does not say {fragment!r}"
-
-
-# ---------------------------------------------------------------- wrong types and ranks
-
-WRONG_TYPES: list[Case] = [
-    ("a float as token", lambda: Batch.from_lists([[1, 1.0]]), ["row 0, position 1", "1.0", "≥ 0"]),
-    (
-        "rows and lengths",
-        lambda: Batch(torch.zeros(2, 3, dtype=torch.int64), int64([1])),
-        ["tokens", "lengths", "(2, 3)", "(1,)"],
-    ),
-    (
-        "one row",
-        lambda: Batch(int64([1, 2]), int64([2])),
-        ["tokens", "(batch, length)", "(2,)"],
-    ),
-    (
-        "lengths as floats",
-        lambda: Batch(int64([[1, 2]]), torch.tensor([2.0])),
-        ["lengths", "torch.int64", "torch.float32"],
-    ),
-    (
-        "seeds as floats",
-        lambda: RowSeeds(torch.tensor([1.0])),
-        ["seeds", "int64", "torch.float32"],
-    ),
-    ("a table of seeds", lambda: RowSeeds(int64([[1]])), ["seeds", "one entry a row", "(1, 1)"]),
-    (
-        "t as floats",
-        lambda: corrupt(SCHEDULE, X_0, torch.tensor([1.0, 2.0]), generator=generator()),
-        ["t ", "int64", "torch.float32"],
-    ),
-    (
-        "a table of t",
-        lambda: corrupt(SCHEDULE, X_0, int64([[1], [2]]), generator=generator()),
-        ["t ", "one entry for each of the 2 sequences", "(2, 1)"],
-    ),
-    (
-        "t without an axis",
-        lambda: corrupt(SCHEDULE, X_0, torch.tensor(1), generator=generator()),
-        ["t ", "one entry for each of the 2 sequences", "()"],
-    ),
-    (
-        "sources as floats",
-        lambda: Edits.from_source(X_0, X_T, torch.zeros(2, 3)),
-        ["source", "int64", "torch.float32"],
-    ),
-    (
-        "a row of sources",
-        lambda: Edits.from_source(X_0, X_T, int64([0, -1, -1])),
-        ["source", "(2, 3)", "(3,)"],
-    ),
-    ("a vector as matrix", lambda: MatrixTransition([1.0]), ["matrix", "square", "(1,)"]),
-    ("no matrix", lambda: MatrixTransition([]), ["matrix", "square", "(0,)"]),
-    ("a cube", lambda: MatrixTransition([[[1.0]]]), ["matrix", "square", "(1, 1, 1)"]),
-    (
-        "a table of inserted",
-        lambda: Step(0.1, 0.1, HALF, torch.ones(1, 3) / 3),
-        ["inserted", "3 tokens", "(1, 3)"],
-    ),
-    ("a float as size", lambda: IdentityTransition(3.0), ["vocab_size", "3.0", "integer"]),
-    ("half a step", lambda: Schedule.paper(3, 2.5, 0.5), ["num_steps", "2.5", "integer"]),
-    ("no record", lambda: Schedule.from_dict([1]), ["no record of a schedule"]),
-    ("steps of no record", lambda: Schedule.from_dict({"steps": [1]}), ["no record of a schedule"]),
-]
-
-
-@pytest.fixture(scope="module")
-def seen_by_users() -> dict[str, list[str]]:
-    """For each case the name of its exception, and the message, without run-time type checks."""
-    run = subprocess.run(
-        [sys.executable, "-W", "error", str(Path(__file__))],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
-
-
-@pytest.mark.parametrize(("name", "_call", "fragments"), named(WRONG_TYPES))
-def test_wrong_types_are_refused_with_the_reason(
-    name: str, _call, fragments: list[str], seen_by_users: dict[str, list[str]]
-) -> None:
-    kind, message = seen_by_users[name]
-    assert kind == "ValueError", message
-    assert_says(message, fragments)
-
-
-def what_happens(call: Callable[[], object]) -> list[str]:
-    try:
-        call()
-    except Exception as error:
-        return [type(error).__name__, str(error)]
-    return ["nothing", ""]
-
-
-# ---------------------------------------------------------------- records and edits
-
-LET_THROUGH_ONCE: list[Case] = [
-    (
-        "a mixture whose rows do not sum to 1",
-        lambda: MixtureTransition(0.5, Measure.uniform(3, 0.25)),
-        ["drawn", "0.75", "sum to 1"],
-    ),
-    (
-        "a record of such a mixture",
-        lambda: transition_from_dict(
-            {"prob_keep": 0.5, "drawn": {"vocab_size": 3, "uniform": 0.25, "points": []}}
-        ),
-        ["drawn", "0.75", "sum to 1"],
-    ),
-    (
-        "a record with a point outside",
-        lambda: transition_from_dict(
-            {"prob_keep": 0.5, "drawn": {"vocab_size": 3, "uniform": 0.0, "points": [[7, 0.5]]}}
-        ),
-        ["7", "0…2"],
-    ),
-    (
-        "a record with a negative weight",
-        lambda: transition_from_dict(
-            {"prob_keep": 1.0, "drawn": {"vocab_size": 3, "uniform": 0.5, "points": [[1, -0.5]]}}
-        ),
-        ["-0.5", "at least 0"],
-    ),
-    (
-        "a record of other inserts",
-        lambda: Step.from_dict(Step(0.1, 0.1, HALF).to_dict() | {"inserted": WRONG_INSERTED}),
-        ["inserted", "3 tokens", "4"],
-    ),
-    (
-        "a token that a transition does not have",
-        lambda: HALF.likelihood(int64([0, 3])),
-        ["token", "3", "0…2"],
-    ),
-    (
-        "a negative token",
-        lambda: MatrixTransition([[0.5, 0.5], [0.25, 0.75]]).likelihood(int64([-1])),
-        ["token", "-1", "0…1"],
-    ),
-    (
-        "EOS in a chain",
-        lambda: summarise([X_0, Batch.from_lists([[0, 1, 5], [1]])], 3),
-        ["chain[1]", "token 5", "INS = 3"],
-    ),
-    (
-        "EOS in a step",
-        lambda: step_parents(X_0, Batch.from_lists([[0, 1, 5], [1]]), 3),
-        ["x_t", "token 5", "INS = 3"],
-    ),
-    (
-        "edits of a narrower x_t are broadcast",
-        lambda: log_prob_edits(
-            SCHEDULE, X_0, X_T, Edits(int64([[0], [0]]), int64([[0, 2]] * 2)), 2
-        ),
-        ["source", "(2, 3)", "(2, 1)"],
-    ),
-    (
-        "edits whose sources fall",
-        lambda: log_prob_edits(
-            SCHEDULE, X_0, X_T, Edits(int64([[1, 0, -1], [0, -1, -1]]), EDITS.deletions), 2
-        ),
-        ["source[0, 1] = 0"],
-    ),
-    (
-        "edits whose sources do not exist",
-        lambda: posterior(
-            SCHEDULE, X_0, X_T, Edits(int64([[0, 7, -1], [0, -1, -1]]), EDITS.deletions), 2
-        ),
-        ["source[0, 1] = 7"],
-    ),
-    (
-        "deletions that do not follow from the sources",
-        lambda: log_prob_edits(SCHEDULE, X_0, X_T, Edits(EDITS.source, EDITS.deletions + 1), 2),
-        ["deletions", "source"],
-    ),
-]
-WRONG_INSERTED = {"vocab_size": 4, "uniform": 1.0, "points": []}
-
-
-@pytest.mark.parametrize(("_name", "call", "fragments"), named(LET_THROUGH_ONCE))
-def test_input_that_was_once_let_through(_name: str, call, fragments: list[str]) -> None:
-    with pytest.raises(ValueError, match=r".") as error:
-        call()
-    assert_says(str(error.value), fragments)
-
-
-LET_THROUGH_AT_FIRST: list[Case] = [
-    (
-        "a record whose given part is too short",
-        lambda: transition_from_dict({"prob_keep": 0.5, "drawn": record_of([0.5, 0.5])}),
-        ["given", "2", "3"],
-    ),
-    (
-        "a record whose given part is no distribution",
-        lambda: transition_from_dict({"prob_keep": 0.5, "drawn": record_of([1.5, -0.5, 0.0])}),
-        ["given", "-0.5", "probability"],
-    ),
-    (
-        "weights that are no numbers",
-        lambda: MixtureTransition(0.5, Measure.uniform(3, math.nan)),
-        ["nan", "at least 0"],
-    ),
-    (
-        "negative weights",
-        lambda: MixtureTransition(1.0, Measure.uniform(3, 0.5) + Measure.point(3, 1, -0.5)),
-        ["-0.5", "at least 0"],
-    ),
-]
-
-
-def record_of(given: list[float]) -> dict:
-    return {"vocab_size": 3, "uniform": 0.0, "points": [], "given": [[0.5, given]]}
-
-
-@pytest.mark.parametrize(("_name", "call", "fragments"), named(LET_THROUGH_AT_FIRST))
-def test_more_input_that_was_once_let_through(_name: str, call, fragments: list[str]) -> None:
-    with pytest.raises(ValueError, match=r".") as error:
-        call()
-    assert_says(str(error.value), fragments)
-
-
-if __name__ == "__main__":
-    print(json.dumps({name: what_happens(call) for name, call, _ in WRONG_TYPES}))

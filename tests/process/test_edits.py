@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
-from cases import Case, oracle_steps
 from indel import Batch
 from indel.process import (
     INSERTED,
@@ -19,6 +18,7 @@ from indel.process import (
     step_parents,
     summarise,
 )
+from support.cases import Case, oracle_steps
 
 LETTERS = "abcdefghij"
 INS, DEL = len(LETTERS), len(LETTERS) + 1

@@ -7,11 +7,11 @@ import torch
 from scipy import stats
 
 import oracles
-from cases import library_step
 from indel import Batch
 from indel.process import Schedule, corrupt, corrupt_chain
 from indel.process.length_distribution import length_distribution
 from oracles import OracleStep
+from support.cases import library_step
 
 STEPS = (
     OracleStep(0.3, 0.3, 0.4, ((0.9, 0.1), (0.1, 0.9)), (0.9, 0.1)),

@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy import stats
 
-from frequencies import chi_square_p
 from indel import Batch, RowSeeds
 from indel.process import Schedule, corrupt, corrupt_chain, corrupt_step, log_prob_within
 from indel.process.length_limit import draw_places, logp_within
+from support.frequencies import chi_square_p
 
 DRAWS = 60_000
 

@@ -8,8 +8,6 @@ import pytest
 import torch
 
 import oracles
-from cases import library_step
-from frequencies import Outcome, chi_square_p, count
 from indel import Batch
 from indel.process import (
     Schedule,
@@ -20,6 +18,8 @@ from indel.process import (
     summarise,
 )
 from oracles import OracleStep
+from support.cases import library_step
+from support.frequencies import Outcome, chi_square_p, count
 
 Steps = tuple[OracleStep, ...]
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.overrides import TorchFunctionMode
 
-from frequencies import chi_square_p
 from indel.process import (
     AbsorbingTransition,
     GaussianTransition,
@@ -29,6 +28,7 @@ from indel.process.stacks import (
     stack_measures,
     stack_transitions,
 )
+from support.frequencies import chi_square_p
 
 EXACT = {"atol": 1e-12, "rtol": 0}
 LARGEST = 1 - 2.0**-53  # below 1 in float64

@@ -12,8 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
-from cases import library_step, oracle_steps
-from frequencies import chi_square_p
 from indel import Batch
 from indel.process import (
     AbsorbingTransition,
@@ -30,6 +28,8 @@ from indel.process import (
 from indel.process.measures import Measure
 from indel.randomness import Randomness
 from oracles import OracleStep
+from support.cases import library_step, oracle_steps
+from support.frequencies import chi_square_p
 
 EXACT = {"atol": 1e-12, "rtol": 0}
 

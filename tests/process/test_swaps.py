@@ -8,13 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases import steps_of
 from indel import Batch
 from indel.process import Schedule, log_prob
 from indel.process.composition import compose
 from indel.process.edit_transducers import jump_transducer
 from indel.process.swaps import log_prob_swapped, swap_transducer
 from oracles.jumps import jump_prob
+from support.cases import steps_of
 
 words = st.lists(st.integers(0, 2), min_size=0, max_size=4)
 RATES = (0.6, 0.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
 from itertools import product
 from math import comb
 from typing import Any
@@ -24,10 +23,17 @@ from indel.process.edit_transducers import (
     step_transducer,
 )
 from indel.process.transducers import EPSILON, Arc, Transducer, format_label, geometric_series
-
-AA, AB, BB = ("A", "A"), ("A", "B"), ("B", "B")
-MIDDLE_TAPE = 1
-
+from support.transducer_arcs import (
+    AA,
+    AB,
+    BB,
+    MIDDLE_TAPE,
+    arcs_of,
+    expected_jump,
+    figure5_arcs,
+    figure6_arcs,
+    start_parameters,
+)
 
 # ---------------------------------------------------------------- exact numeric processes
 
@@ -80,77 +86,11 @@ EDGE_CASES = (
 )
 
 
-def expected_jump(previous: tuple[Any, Any, Any], insert: Any, matrix: Any) -> tuple[Any, Any, Any]:
-    """Eqs. (10)–(12) as they stand in the paper."""
-    alpha, beta, replace = previous
-    mark = np.full(len(alpha), Fraction(0), dtype=object)
-    mark[-2] = Fraction(1)
-    loops = 1 - alpha[-1]
-    new_alpha = insert * mark + (1 - insert) / loops * (alpha @ matrix)
-    new_beta = beta + replace[:, -1] * (1 - alpha.sum()) / loops
-    new_replace = replace @ matrix + np.outer(replace[:, -1], alpha @ matrix) / loops
-    return new_alpha, new_beta, new_replace
-
-
-def start_parameters(vocab_size: int) -> tuple[Any, Any, Any]:
-    zero = Fraction(0)
-    replace = np.full((vocab_size, vocab_size + 2), zero, dtype=object)
-    np.fill_diagonal(replace, Fraction(1))
-    return np.array([zero] * (vocab_size + 2)), np.array([zero] * vocab_size), replace
-
-
 def run(chain: list[tuple[Fraction, np.ndarray]], vocab_size: int) -> tuple[Any, Any, Any]:
     parameters = start_parameters(vocab_size)
     for insert, matrix in chain:
         parameters = expected_jump(parameters, insert, matrix)
     return parameters
-
-
-def arcs_of(machine: Transducer) -> dict[Any, Any]:
-    return {(arc.source, arc.target, arc.label): arc.weight for arc in machine.arcs}
-
-
-def nonzero(arcs: dict[Any, Any]) -> dict[Any, Any]:
-    return {key: weight for key, weight in arcs.items() if weight != 0}
-
-
-def figure5_arcs(jump: tuple[Any, Any, Any], insert: Any, matrix: Any) -> dict[Any, Any]:
-    """The bottom machine of Figure 5, arc by arc."""
-    alpha, beta, replace = jump
-    vocab_size, ins, dele = len(beta), len(beta), len(beta) + 1
-    noisy = range(vocab_size + 2)
-    arcs = {
-        (AA, AA, (None, None, ins)): insert,
-        (AA, AB, (None, None, None)): 1 - insert,
-        (AB, AB, (None, dele, None)): alpha[dele],
-        (AB, BB, (None, None, None)): 1 - sum(alpha),
-    }
-    for y, z in product(range(vocab_size + 1), noisy):
-        arcs[AB, AA, (None, y, z)] = alpha[y] * matrix[y][z]
-    for x in range(vocab_size):
-        arcs[BB, BB, (x, None, None)] = beta[x]
-        arcs[BB, AB, (x, dele, None)] = replace[x][dele]
-        for y, z in product(range(vocab_size + 1), noisy):
-            arcs[BB, AA, (x, y, z)] = replace[x][y] * matrix[y][z]
-    return nonzero(arcs)
-
-
-def figure6_arcs(jump: tuple[Any, Any, Any], insert: Any, matrix: Any) -> dict[Any, Any]:
-    """The machine of Figure 6, with its matrix products."""
-    alpha, beta, replace = jump
-    vocab_size, ins, dele = len(beta), len(beta), len(beta) + 1
-    arcs = {
-        (AA, AA, (None, ins)): insert,
-        (AA, AB, (None, None)): 1 - insert,
-        (AB, AB, (None, None)): alpha[dele],
-        (AB, BB, (None, None)): 1 - sum(alpha),
-    }
-    arcs |= {(AB, AA, (None, z)): w for z, w in enumerate(alpha @ matrix)}
-    for x in range(vocab_size):
-        arcs[BB, BB, (x, None)] = beta[x]
-        arcs[BB, AB, (x, None)] = replace[x][dele]
-        arcs |= {(BB, AA, (x, z)): w for z, w in enumerate(replace[x] @ matrix)}
-    return nonzero(arcs)
 
 
 @example((2, EDGE_CASES[1][:1]))
@@ -237,126 +177,6 @@ def test_floats_and_tensors_agree_with_fractions(process: tuple[int, Any]) -> No
     for derived, exact in zip(jump_parameters(machine), run(chain, vocab_size), strict=True):
         np.testing.assert_allclose(np.array(derived, dtype=float), exact.astype(float), atol=1e-12)
     assert all(isinstance(arc.weight, float | int) for arc in machine.arcs)
-
-
-# ---------------------------------------------------------------- symbols
-
-INSERT = sympy.Symbol("alpha")
-ALPHA, BETA, REPLACE, STEP = map(sympy.IndexedBase, ["alphabar", "betabar", "Qbar", "Q"])
-
-
-@cache
-def symbols(vocab_size: int) -> tuple[tuple[Any, Any, Any], Any]:
-    """(ᾱ, β̄, Q̄) and Q as arrays of symbols."""
-    size = vocab_size + 2
-    alpha = np.array([ALPHA[y] for y in range(size)])
-    beta = np.array([BETA[x] for x in range(vocab_size)])
-    replace = np.array([[REPLACE[x, y] for y in range(size)] for x in range(vocab_size)])
-    matrix = np.array([[STEP[x, y] for y in range(size)] for x in range(size)])
-    matrix[-1, :] = matrix[:, -2] = sympy.Integer(0)
-    return (alpha, beta, replace), matrix
-
-
-@cache
-def symbolic_product(vocab_size: int) -> Transducer:
-    jump, matrix = symbols(vocab_size)
-    return compose(jump_transducer(*jump), step_transducer(INSERT, matrix))
-
-
-def assert_equal(found: Any, expected: Any) -> None:
-    """Equal as rational functions; unlike `simplify` this is fast if they are not."""
-    difference = sympy.together(found - expected)
-    assert sympy.expand(sympy.numer(difference)) == 0
-
-
-def paths(vocab_size: int, source: Any, target: Any) -> dict[Any, Any]:
-    machine = symbolic_product(vocab_size).marginalise(MIDDLE_TAPE)
-    found = [a for a in machine.paths_through(AB) if (a.source, a.target) == (source, target)]
-    assert len({arc.label for arc in found}) == len(found)
-    return {arc.label: arc.weight for arc in found}
-
-
-@pytest.mark.parametrize("vocab_size", [1, 2])
-def test_symbolic_product_is_figure_5(vocab_size: int) -> None:
-    jump, matrix = symbols(vocab_size)
-    assert arcs_of(symbolic_product(vocab_size)) == figure5_arcs(jump, INSERT, matrix)
-    marginal = symbolic_product(vocab_size).marginalise(MIDDLE_TAPE)
-    assert arcs_of(marginal) == figure6_arcs(jump, INSERT, matrix)
-
-
-def test_eq5_loop_is_a_geometric_series() -> None:
-    loop = sympy.Symbol("loop")
-    assert_equal(geometric_series(loop), 1 / (1 - loop))
-    ratio = Fraction(3, 8)
-    for terms in range(6):
-        rest = ratio**terms * geometric_series(ratio)
-        assert sum(ratio**n for n in range(terms)) + rest == geometric_series(ratio)
-    assert geometric_series(0) == 1
-
-
-@pytest.mark.parametrize("vocab_size", [1, 2])
-def test_eq6_inserts_through_the_middle_state(vocab_size: int) -> None:
-    (alpha, _, _), matrix = symbols(vocab_size)
-    found = paths(vocab_size, AA, AA)
-    written = [z for z in range(vocab_size + 2) if z != vocab_size]
-    assert set(found) == {(None, z) for z in written}
-    for z in written:
-        assert_equal(found[None, z], (1 - INSERT) / (1 - alpha[-1]) * (alpha @ matrix)[z])
-
-
-@pytest.mark.parametrize("vocab_size", [1, 2])
-def test_eq7_stop_through_the_middle_state(vocab_size: int) -> None:
-    (alpha, _, _), _ = symbols(vocab_size)
-    found = paths(vocab_size, AA, BB)
-    assert set(found) == {(None, None)}
-    assert_equal(found[None, None], (1 - INSERT) / (1 - alpha[-1]) * (1 - alpha.sum()))
-
-
-@pytest.mark.parametrize("vocab_size", [1, 2])
-def test_eq8_deletes_through_the_middle_state(vocab_size: int) -> None:
-    (alpha, _, replace), _ = symbols(vocab_size)
-    found = paths(vocab_size, BB, BB)
-    assert set(found) == {(x, None) for x in range(vocab_size)}
-    for x in range(vocab_size):
-        assert_equal(found[x, None], replace[x, -1] / (1 - alpha[-1]) * (1 - alpha.sum()))
-
-
-@pytest.mark.parametrize("vocab_size", [1, 2])
-def test_eq9_deletion_insertion_pairs_through_the_middle_state(vocab_size: int) -> None:
-    (alpha, _, replace), matrix = symbols(vocab_size)
-    found = paths(vocab_size, BB, AA)
-    written = [z for z in range(vocab_size + 2) if z != vocab_size]
-    assert set(found) == set(product(range(vocab_size), written))
-    for x, z in found:
-        assert_equal(found[x, z], replace[x, -1] / (1 - alpha[-1]) * (alpha @ matrix)[z])
-
-
-@cache
-def derived_symbols(vocab_size: int) -> tuple[Any, Any]:
-    jump, matrix = symbols(vocab_size)
-    machine = derive_jump(jump_transducer(*jump), step_transducer(INSERT, matrix))
-    return jump_parameters(machine), expected_jump(jump, INSERT, matrix)
-
-
-@pytest.mark.parametrize("vocab_size", [1, 2])
-def test_eq10_symbolic_insert(vocab_size: int) -> None:
-    found, expected = derived_symbols(vocab_size)
-    for y in range(vocab_size + 2):
-        assert_equal(found.insert[y], expected[0][y])
-
-
-@pytest.mark.parametrize("vocab_size", [1, 2])
-def test_eq11_symbolic_delete(vocab_size: int) -> None:
-    found, expected = derived_symbols(vocab_size)
-    for x in range(vocab_size):
-        assert_equal(found.delete[x], expected[1][x])
-
-
-@pytest.mark.parametrize("vocab_size", [1, 2])
-def test_eq12_symbolic_replace(vocab_size: int) -> None:
-    found, expected = derived_symbols(vocab_size)
-    for x, y in product(range(vocab_size), range(vocab_size + 2)):
-        assert_equal(found.replace[x][y], expected[2][x, y])
 
 
 # ---------------------------------------------------------------- probabilities of sequences

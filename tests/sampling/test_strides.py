@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from frequencies import Outcome, chi_square_p, count
 from indel import Batch
 from indel.model import Denoiser
 from indel.process import (
@@ -24,7 +23,8 @@ from indel.process import (
 from indel.sampling.generation import SamplingOptions, denoise_from, generate
 from indel.sampling.strides import Strides, evenly_spaced
 from stride_costs import CORRELATED, ONE_A_LENGTH, stride_cost
-from tiny_denoisers import sequences, tiny_denoiser
+from support.denoisers import sequences, tiny_denoiser
+from support.frequencies import Outcome, chi_square_p, count
 
 DEL = 3
 IN_PLACE = Schedule(

@@ -12,7 +12,7 @@ from indel.process import IdentityTransition, Schedule, Step, corrupt_chain, log
 from indel.sampling.generation import SamplingOptions, denoise_from, generate
 from indel.sampling.strides import Strides, evenly_spaced
 from indel.sampling.trajectories import NO_TOKEN, Life, Trajectory
-from tiny_denoisers import tiny_denoiser
+from support.denoisers import tiny_denoiser
 
 SCHEDULE = Schedule.paper(2, 6, 0.7)
 INS, DEL = SCHEDULE.ins, SCHEDULE.del_

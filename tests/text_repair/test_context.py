@@ -18,7 +18,7 @@ from indel.text_repair.typing_channel import TypingChannel
 from indel.text_repair.votes import LetterCorrection
 from indel.text_repair.weights import EVIDENCE, Weights
 from indel.text_repair.windows import AFTER, BEFORE
-from text_repair.small_models import small_denoiser
+from support.denoisers import letter_denoiser
 
 LINE = "the caat sat on a mat"
 KEPT, WRITTEN = EVIDENCE.index("context_kept"), EVIDENCE.index("context_written")
@@ -31,7 +31,7 @@ def place(*texts: str) -> Place:
 
 def test_scores_are_those_of_the_network() -> None:
     """Against a call of the network for each text alone, read off letter by letter."""
-    denoiser = small_denoiser()
+    denoiser = letter_denoiser()
     weights = Weights(context_kept=1.0, context_written=1.0)
     scorer = ContextScore(denoiser, weights, t_kept=3, t_written=9, reach=40)
     (scored,) = scorer([place("caat", "cat", "chat")])
@@ -58,7 +58,7 @@ def test_scores_are_those_of_the_network() -> None:
 
 
 def test_the_network_is_not_asked_where_it_cannot_matter() -> None:
-    denoiser = small_denoiser()
+    denoiser = letter_denoiser()
     clear = place("caat", "cat")
     clear.evidence[1, EVIDENCE.index("count")] = 20.0
     weights = Weights(count=1.0, context_kept=1.0)
@@ -73,7 +73,7 @@ def test_the_network_is_not_asked_where_it_cannot_matter() -> None:
 
 
 def test_long_texts_and_short_models_do_not_break() -> None:
-    denoiser = small_denoiser()
+    denoiser = letter_denoiser()
     scorer = ContextScore(denoiser, Weights(context_kept=1.0))
     (scored,) = scorer([place("x" * 100, "y" * 101)])
     assert np.isfinite(scored.evidence).all()
@@ -101,7 +101,7 @@ def test_a_fit_finds_the_weights_that_made_the_data() -> None:
 
 
 def test_examples_know_what_is_right_with_and_without_words() -> None:
-    denoiser = small_denoiser()
+    denoiser = letter_denoiser()
     channel = TypingChannel(denoiser.vocabulary, Schedule.paper(28, 32, 0.6))
     spelling = Spelling(channel, starting_weights(with_words=False))
     mender = Mender(denoiser, strength=4, draws=4, spelling=spelling)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from indel.text_repair.corrections import MOST_ALTERNATIVES, mend
 from indel.text_repair.results import Choice, Correction, Repair
-from text_repair.hostile_texts import anything, tricky
-from text_repair.menders import RandomMender, ScriptedMender
+from support.hostile_texts import anything, tricky
+from support.menders import RandomMender, ScriptedMender
 
 sentences = st.lists(
     st.sampled_from(["Teh", "cat's", "2nd", "naïve", "\n", "a@b.de", "WORD,", "so", "…", "你"]),

@@ -11,6 +11,7 @@ from indel.randomness import RowSeeds
 from indel.sampling.generation import denoise_from
 from indel.text_repair.draws import draw_origins
 from indel.text_repair.paper_way import padded, paper_draws, paper_trajectories
+from support.denoisers import letter_denoiser, tiny_denoiser
 
 LETTERS = CharacterVocabulary("abc ")
 
@@ -18,11 +19,7 @@ LETTERS = CharacterVocabulary("abc ")
 @pytest.fixture(scope="module")
 def denoiser() -> Denoiser:
     """Untrained, so that it changes everything."""
-    schedule = Schedule.paper(4, 6, 0.6)
-    generator = torch.Generator().manual_seed(1)
-    return Denoiser.from_preset(
-        "tiny", LETTERS, schedule, max_length=40, generator=generator
-    ).eval()
+    return tiny_denoiser(Schedule.paper(4, 6, 0.6), LETTERS, seed=1, max_length=40)
 
 
 def test_origins_are_the_identities_of_the_trajectory(denoiser: Denoiser) -> None:
@@ -57,12 +54,8 @@ def test_padding_of_the_paper() -> None:
 
 def test_placeholder_is_trimmed_by_identity() -> None:
     """Whatever the letters have become: the end is where the first placeholder token stands."""
-    vocabulary = CharacterVocabulary.text8()
-    schedule = Schedule.paper(28, 32, 0.6)
-    generator = torch.Generator().manual_seed(2)
-    denoiser = Denoiser.from_preset(
-        "tiny", vocabulary, schedule, max_length=127, generator=generator
-    ).eval()
+    denoiser = letter_denoiser(seed=2)
+    vocabulary = denoiser.vocabulary
     sentence = "badly typd"
     draws = paper_draws(denoiser, sentence, strength=6, draws=3, seed=5)
     again = paper_trajectories(denoiser, sentence, strength=6, draws=3, seed=5)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from indel import normalize_text8
 from indel.text_repair.letters import LONGEST_WORD, Hold, Stretch, stretches
-from text_repair.hostile_texts import anything, tricky
+from support.hostile_texts import anything, tricky
 
 
 def only(text: str) -> Stretch:

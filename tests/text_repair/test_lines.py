@@ -3,25 +3,19 @@
 from itertools import pairwise
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indel import CharacterVocabulary
-from indel.model import Denoiser
-from indel.process import Schedule
 from indel.text_repair.lines import Mender
 from indel.text_repair.windows import cut_windows
+from support.denoisers import letter_denoiser
 
 
 @pytest.fixture(scope="module")
 def mender() -> Mender:
     """An untrained model with small windows: it changes much, and lines have many seams."""
-    vocabulary = CharacterVocabulary.text8()
-    schedule = Schedule.paper(28, 32, 0.6)
-    generator = torch.Generator().manual_seed(3)
-    denoiser = Denoiser.from_preset("tiny", vocabulary, schedule, generator=generator)
-    return Mender(denoiser.eval(), strength=2, draws=3, width=40, overlap=16, batch_size=8)
+    denoiser = letter_denoiser(seed=3)
+    return Mender(denoiser, strength=2, draws=3, width=40, overlap=16, batch_size=8)
 
 
 @given(st.text("ab ", max_size=200), st.integers(5, 50), st.data())
@@ -89,7 +83,7 @@ def test_progress_counts_windows_and_may_stop_the_work(mender: Mender) -> None:
         ({"strength": 0}, "strength must lie in 1…31, got 0"),
         ({"strength": 33}, "strength must lie in 1…31, got 33"),
         ({"draws": -1}, "draws must be at least 0, got -1"),
-        ({"width": 65}, "width ≤ 64"),
+        ({"width": 128}, "width ≤ 127"),
     ],
 )
 def test_bad_settings(mender: Mender, settings: dict[str, int], message: str) -> None:

@@ -13,7 +13,7 @@ from indel.model import Denoiser
 from indel.model.denoiser import DenoiserOutput
 from indel.text_repair.lines import Mender
 from indel.text_repair.proposals import Proposals
-from text_repair.small_models import small_denoiser
+from support.denoisers import letter_denoiser
 
 
 class Scripted(Denoiser):
@@ -46,7 +46,7 @@ class Scripted(Denoiser):
 
 
 def scripted(letters: str, missing: dict[int, str] | None = None, *, rate: float = 0.6) -> Scripted:
-    plain = small_denoiser(rate=rate)
+    plain = letter_denoiser(rate=rate)
     model = Scripted(plain.config)
     model.letters, model.missing = letters, missing or {}
     return model.eval()
@@ -94,7 +94,7 @@ def test_two_rounds_find_two_errors() -> None:
             self.letters = {4: "+hem", 3: "them"[1:]}.get(x_t.width, "")
             return super().forward(x_t, t)
 
-    model = Twice(small_denoiser().config).eval()
+    model = Twice(letter_denoiser().config).eval()
     model.letters, model.missing = "", {}
     assert best(model, "xhen", rounds=1) == {"xhen": "hen"}
     assert best(model, "xhen", rounds=2) == {"xhen": "hem"}
@@ -104,7 +104,7 @@ def test_two_rounds_find_two_errors() -> None:
 @pytest.mark.parametrize("rate", [0.0, 0.6])
 def test_odds_are_those_of_bayes_rule(t: int, rate: float) -> None:
     """p̃(v) Σ_y Ā_{t−1}[v, y] Q_t[y, z], the matrices multiplied out step by step."""
-    model = small_denoiser(rate=rate)
+    model = letter_denoiser(rate=rate)
     schedule, size = model.schedule, model.vocabulary.size
     kept = np.eye(size)
     for s in range(1, t):
@@ -124,7 +124,7 @@ def test_odds_are_those_of_bayes_rule(t: int, rate: float) -> None:
 
 
 def test_shares_are_probabilities_and_do_not_depend_on_the_batch() -> None:
-    model = small_denoiser()
+    model = letter_denoiser()
     texts = ["the cat sat on the mat", "a", "it was one of the first"]
     together = Proposals(model, 8, batch_size=2)(texts)
     alone = [Proposals(model, 8)([text])[0] for text in texts]

@@ -10,14 +10,14 @@ from indel import IntegerVocabulary
 from indel.model import Denoiser
 from indel.process import Schedule
 from indel.text_repair.repairer import Repairer, repair
-from text_repair.small_models import small_denoiser
+from support.denoisers import letter_denoiser
 
 TEXT = "Thsi sentsnetne,\n\twasstype “vssry” at 10:30 — by b@c.de… 😀\r\n\r\nТак! The\0 end\udc80"
 
 
 @pytest.fixture(scope="module")
 def denoiser() -> Denoiser:
-    return small_denoiser()
+    return letter_denoiser()
 
 
 def test_it_is_part_of_the_package() -> None:

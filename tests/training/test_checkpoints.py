@@ -22,7 +22,7 @@ from indel.training import (
     train,
 )
 from indel.training.checkpoints import tidy
-from training.small_runs import final, start_program, very_small
+from support.small_runs import final, start_program, very_small
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from indel.data import BatchStream
 from indel.model import Denoiser
 from indel.training import NonFiniteError, load_config, read_metrics, train
 from indel.training.batches import BatchPlan
-from training.small_runs import records, start_program, very_small
+from support.small_runs import records, start_program, very_small
 
 
 def losses(folder: Path) -> list[float]:
@@ -58,11 +58,10 @@ def test_processes_and_micro_batches_cut_the_same_batch() -> None:
         for process in range(processes):
             plan = BatchPlan(data, 8, accumulate, 5, process, processes)
             for piece in plan.micro_batches(3, law, device=cpu):
-                t, weight = piece.times.draw(len(piece.x_0), generator=piece.noise)
                 found += zip(
                     piece.x_0.to_lists(),
-                    t.tolist(),
-                    weight.tolist(),
+                    piece.t.tolist(),
+                    piece.weight.tolist(),
                     piece.noise.seeds.tolist(),
                     strict=True,
                 )
@@ -125,7 +124,9 @@ def test_mixed_precision_is_that_of_accelerate(tmp_path: Path) -> None:
         *(sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_machines", "1"),
         *("--num_processes", "1", "--mixed_precision", "bf16", "--dynamo_backend", "no"),
     )
-    program = start_program(tmp_path / "half", launcher=launcher, training__steps=5)
+    program = start_program(
+        tmp_path / "half", launcher=launcher, training__steps=5, training__precision="auto"
+    )
     _, errors = program.communicate()
     assert program.returncode == 0, errors
     half, full = losses(tmp_path / "half"), losses(tmp_path / "full")

@@ -17,7 +17,7 @@ from indel.model import DenoiserConfig
 from indel.training import CheckpointError, TrainingError, load_run_config
 from indel.training import train as train_config
 from indel.training.presets import recipe, training_preset
-from training.small_runs import final, very_small
+from support.small_runs import final, very_small
 
 WORDS = [f"{first}{second}{first}" for first in "abcde" for second in "abcde"]
 TINY = {"width": 16, "num_layers": 1, "num_heads": 2, "head_width": 8, "feedforward_width": 32}

@@ -20,7 +20,7 @@ from indel.training.learning_rates import (
     reciprocal_square_root,
 )
 from indel.training.optimizers import _ITERATIONS, _QUINTIC, Muon, make_optimizers, orthogonalised
-from training.small_runs import very_small
+from support.small_runs import very_small
 
 
 def denoiser_of(config: TrainingConfig) -> Denoiser:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import shutil
 import signal
 import subprocess
@@ -18,7 +17,8 @@ import torch
 
 from indel.training import CheckpointError, TrainingError, latest, load_config, train
 from indel.training.checkpoints import Snapshot, read_checkpoint, write_checkpoint
-from training.small_runs import final, records, settings, start_program, very_small
+from support.programs import environment
+from support.small_runs import final, records, settings, start_program, very_small
 
 
 def assert_same(first: Snapshot, second: Snapshot) -> None:
@@ -151,13 +151,11 @@ def test_a_folder_with_a_run_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def kill_and_resume(folder: Path, kills: int) -> None:
-    program = Path(__file__).with_name("killing.py")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(program.parents[1])}
     done = subprocess.run(
-        [sys.executable, program, folder, str(kills), "7"],
+        [sys.executable, "-m", "support.killing", folder, str(kills), "7"],
         capture_output=True,
         text=True,
-        env=environment,
+        env=environment(),
     )
     assert done.returncode == 0, done.stderr
     counts = json.loads(done.stdout)

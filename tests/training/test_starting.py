@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from indel import load
 from indel.cli import app
 from indel.training import TrainingError, train
-from training.small_runs import VERY_SMALL, final, very_small
+from support.small_runs import VERY_SMALL, final, very_small
 
 
 def test_the_first_step_starts_from_the_weights_of_the_other_run(tmp_path: Path) -> None:

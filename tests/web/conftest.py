@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-import browsers
 from indel.web.models import Models
-from page_models import page_models
-from page_server import Server, page_server
+from support import browsers
+from support.page_models import page_models
+from support.page_server import Server, page_server
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from browsers import CHROMIUM, DESKTOP, MISSING, PHONE, Visit, browser  # noqa: E402
 from indel.commands.serve import open_models  # noqa: E402
 from indel.pretrained import MODELS  # noqa: E402
 from indel.web.serving import running  # noqa: E402
+from support.browsers import CHROMIUM, DESKTOP, MISSING, PHONE, Visit, browser  # noqa: E402
 
 IMAGES = ROOT / "docs/images"
 STEPS_BEFORE_END = 6

@@ -13,9 +13,9 @@ import pytest
 
 from indel.text_repair.repairer import Repairer
 from indel.web.guard import BUSY
-from indel.web.limits import LIMITS
 from indel.web.models import Models
-from page_server import Server, page_server
+from indel.web.request_limits import LIMITS
+from support.page_server import Server, page_server
 
 PAGE = Path(__file__).parents[2] / "docs/page.md"
 PATIENCE = 120.0

@@ -14,8 +14,8 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from indel.web.connections import ImpatientProtocol
-from indel.web.limits import LIMITS
-from page_server import Server, page_server
+from indel.web.request_limits import LIMITS
+from support.page_server import Server, page_server
 
 PATIENCE = 120.0
 

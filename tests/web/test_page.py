@@ -13,12 +13,12 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from browsers import DESKTOP, PHONE, Visit
 from indel.text_repair.repairer import Repairer
-from indel.web.limits import LIMITS
 from indel.web.models import Models
+from indel.web.request_limits import LIMITS
 from indel.web.watch_tab import WatchTab
-from page_server import Server
+from support.browsers import DESKTOP, PHONE, Visit
+from support.page_server import Server
 
 Open = Callable[..., Visit]
 SIZES = pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])

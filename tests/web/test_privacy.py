@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from page_server import Server
+from support.page_server import Server
 
 SECRET = "zebraprivate"
 PATIENCE = 120.0

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sized
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sized
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from safetensors.torch import load, save
 from torch import Tensor
 
 from indel.batch import Batch
 from indel.randomness import RowSeeds
+from indel.sharing import ALONE, Processes
 
 
 class BoundParts(NamedTuple):
@@ -161,6 +163,25 @@ class BoundEstimate:
             self.time_moments.merge(other.time_moments),
         )
 
+    def to_bytes(self) -> bytes:
+        """The same as bytes (safetensors), for another process."""
+        whole = {"nats": self.nats, "lengths": self.lengths}
+        moments = {"part": self.part_moments, "time": self.time_moments}
+        parts = {
+            f"{name}.{key}": x for name, each in moments.items() for key, x in vars(each).items()
+        }
+        return save({name: tensor.contiguous() for name, tensor in (whole | parts).items()})
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> BoundEstimate:
+        """What `to_bytes` has written."""
+        tensors = load(content)
+        part, time = (
+            Moments(*(tensors[f"{name}.{field.name}"] for field in fields(Moments)))
+            for name in ("part", "time")
+        )
+        return cls(tensors["nats"], tensors["lengths"], part, time)
+
     def __len__(self) -> int:
         return len(self.nats)
 
@@ -225,21 +246,38 @@ def accumulate(
     device: torch.device | str = "cpu",
     first_row: int = 0,
     progress: bool | None = None,
+    processes: Processes = ALONE,
 ) -> BoundEstimate:
-    """The mean of any bound over a data set, with one seed per sequence from (seed, its number)."""
+    """The mean of any bound over a data set, with one seed per sequence from (seed, its number).
+
+    Several processes share the batches, and each gets the estimate of all.
+    """
+
+    def numbered() -> Iterator[tuple[int, Batch]]:
+        row = first_row
+        for batch in batches:
+            yield row, batch
+            row += len(batch)
+
+    def estimated(item: tuple[int, Batch]) -> BoundEstimate:
+        row, batch = item
+        noise = RowSeeds(_row_seeds(seed, row, len(batch)).to(device))
+        with torch.inference_mode():
+            return BoundEstimate.of(bound(batch.to(device), noise))
+
     estimate: BoundEstimate | None = None
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    shown = console.is_terminal if progress is None else progress
+    shown = console.is_terminal and processes.is_first if progress is None else progress
     total = len(batches) if isinstance(batches, Sized) else None
     with Progress(*columns, TimeRemainingColumn(), console=console, disable=not shown) as bar:
         task = bar.add_task("bound", total=total)
-        for batch in batches:
-            row = first_row + (0 if estimate is None else len(estimate))
-            noise = RowSeeds(_row_seeds(seed, row, len(batch)).to(device))
-            with torch.inference_mode():
-                bounds = bound(batch.to(device), noise)
-            new = BoundEstimate.of(bounds)
+        for new in processes.map(
+            estimated,
+            numbered(),
+            to_bytes=BoundEstimate.to_bytes,
+            from_bytes=BoundEstimate.from_bytes,
+        ):
             estimate = new if estimate is None else estimate.merge(new)
             bar.update(task, advance=1, description=str(estimate))
     if estimate is None or not len(estimate):

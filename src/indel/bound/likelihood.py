@@ -14,12 +14,14 @@ from torch import Tensor
 
 from indel.batch import Batch
 from indel.bound.estimates import BoundEstimate, BoundParts, SequenceBounds, accumulate
-from indel.bound.objective import length_term, marginal_terms, step_terms
+from indel.bound.noised import Noised
+from indel.bound.objective import length_term, step_terms
 from indel.model.denoiser import Denoiser, DenoiserOutput
 from indel.model.reverse import EditWeights, ReverseStep
-from indel.process import Schedule, corrupt, corrupt_chain, log_prob, log_prob_step, log_prob_within
+from indel.process import Schedule, corrupt_chain, log_prob, log_prob_step, log_prob_within
 from indel.process.length_distribution import length_distribution
 from indel.randomness import Randomness, split, uniform
+from indel.sharing import ALONE, Processes
 
 __all__ = [
     "BoundEstimate",
@@ -125,13 +127,10 @@ def closed_form_bound(
     noise = split(generator)
     terms = []
     for t in times:
-        x_t, edits = corrupt(schedule, x_0, t, generator=noise)
-        seen = x_t.without(schedule.ins)
-        output = _predict(denoiser, seen, t)
-        if marginalise:
-            term = marginal_terms(schedule, output, x_0, x_t, seen, t, weights)
-        else:
-            term = step_terms(schedule, output, x_0, x_t, seen, edits, t, weights)
+        noised = Noised.draw(schedule, x_0, t, generator=noise)
+        output = _predict(denoiser, noised.seen, t)
+        known = noised.with_edits(None) if marginalise else noised
+        term = step_terms(schedule, output, known, weights)
         terms.append(_Terms(*term, torch.zeros_like(term.total)))
     cross_entropy = length_term(schedule, denoiser.length, x_0.lengths)
     entropy = _length_entropy(schedule, x_0.lengths)
@@ -184,12 +183,14 @@ def evaluate(
     weights: EditWeights | None = None,
     first_row: int = 0,
     progress: bool | None = None,
+    processes: Processes = ALONE,
 ) -> BoundEstimate:
     """The mean of `chain_bound` over a data set, or of the importance-weighted bound of k chains.
 
     A sequence gets its noise from (seed, its number in the data), counted from `first_row`: the
     batches may be cut anywhere, and parts of a data set evaluated apart merge into the same result.
-    A bar is shown on a terminal unless `progress` says otherwise.
+    A bar is shown on a terminal unless `progress` says otherwise. Several processes share the
+    batches (`indel.sharing`).
 
     Paper: Eq. (2), Tables 1 and 2
     """
@@ -213,6 +214,7 @@ def evaluate(
             device=denoiser.device,
             first_row=first_row,
             progress=progress,
+            processes=processes,
         )
 
 

@@ -6,26 +6,26 @@ L = E[−log p_θ(x_T)] + Σ_t E[−log p_θ(x_{t−1}|x_t) + log q(x_t|x_{t−1
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from indel.batch import Batch, pack
+from indel.batch import Batch
 from indel.bound.deletion_entropies import deletion_terms
+from indel.bound.noised import Noised, SeenEdits
 from indel.bound.times import TimeDistribution
 from indel.bound.token_entropies import token_terms
 from indel.log_space import weighted
 from indel.model.denoiser import DenoiserOutput
 from indel.model.length import LengthTable
 from indel.model.reverse import EditWeights, ReverseStep
-from indel.process import INSERTED, Edits, Schedule, corrupt, posterior, sample_edits
+from indel.process import Schedule, posterior
 from indel.process.counts import slot_laws
 from indel.process.length_distribution import last_length_distributions
 from indel.process.posteriors import prob_pair, refuse_impossible_edits
-from indel.process.stacks import MixtureKernels
 from indel.process.tables import Tables
 from indel.randomness import Randomness
 
@@ -59,25 +59,25 @@ class Loss(NamedTuple):
     """L_T."""
     t: Int[Tensor, " batch"]
     weight: Float[Tensor, " batch"]
-    """1 / P(t): total = weight · terms.total + length."""
+    """Of the term at t: total = weight · terms.total + length."""
 
 
 @dataclass(frozen=True)
 class Objective:
-    """Draws t and x_t for given data and evaluates the bound there.
+    """Draws x_t for given data and evaluates the bound at t.
 
     Paper: Eqs. (2) and (3)
     """
 
     schedule: Schedule
-    times: TimeDistribution
+    _: KW_ONLY
     max_length: int | None = None
     """Over-long x_t are drawn again, as in the paper; None means no limit."""
     edit_samples: int = 1
     """How many edit summaries are averaged; 1 takes the one that made x_t."""
     marginalise: bool = False
     """Sum over all edit summaries instead: lower variance, at a higher price."""
-    weights: EditWeights | None = field(default=None)
+    weights: EditWeights | None = None
 
     def __post_init__(self) -> None:
         self.schedule.check_ends_empty()
@@ -85,105 +85,75 @@ class Objective:
             raise ValueError(f"edit_samples must be at least 1, got {self.edit_samples}")
 
     def __call__(
-        self, denoise: Denoise, length: LengthTable, x_0: Batch, *, generator: Randomness
+        self,
+        denoise: Denoise,
+        length: LengthTable,
+        x_0: Batch,
+        *,
+        generator: Randomness,
+        t: Int[Tensor, " batch"] | None = None,
+        weight: Float[Tensor, " batch"] | None = None,
     ) -> Loss:
-        """The loss of each sequence at a random time.
+        """The loss of each sequence at its time t, weight · L_{t−1} + L_T.
+
+        With t ~ P(t) and weight = 1 / P(t) (`TimeDistribution.draw`) its mean is the bound. Without
+        a t, one is drawn uniformly.
 
         Paper: Eq. (2), with t drawn at random
         """
-        t, weight = self.times.draw(len(x_0), generator=generator)
-        x_t, edits = corrupt(self.schedule, x_0, t, generator=generator, max_length=self.max_length)
-        seen = x_t.without(self.schedule.ins)
-        output = denoise(seen, t)
-        terms = self._terms(output, x_0, x_t, seen, edits, t, generator)
+        if t is None or weight is None:
+            if t is not None or weight is not None:
+                raise ValueError("t and weight must be given together, got one of them")
+            times = TimeDistribution.uniform(self.schedule.num_steps, device=x_0.device)
+            t, weight = times.draw(len(x_0), generator=generator)
+        noised = Noised.draw(self.schedule, x_0, t, generator=generator, max_length=self.max_length)
+        terms = self._terms(denoise(noised.seen, t), noised, generator)
         at_end = length_term(self.schedule, length, x_0.lengths)
         total = weight.to(terms.total.dtype) * terms.total + at_end
         return Loss(total, terms, at_end, t, weight)
 
-    def _terms(
-        self,
-        output: DenoiserOutput,
-        x_0: Batch,
-        x_t: Batch,
-        seen: Batch,
-        edits: Edits,
-        t: Tensor,
-        generator: Randomness,
-    ) -> StepTerms:
+    def _terms(self, output: DenoiserOutput, noised: Noised, generator: Randomness) -> StepTerms:
+        """Averaged over the edit summaries; q has drawn these, so it can make them."""
         if self.marginalise:
-            return marginal_terms(self.schedule, output, x_0, x_t, seen, t, self.weights)
-        summaries = [edits]
+            return _possible_terms(self.schedule, output, noised.with_edits(None), self.weights)
+        draws = [noised]
         for _ in range(self.edit_samples - 1):
-            summaries.append(sample_edits(self.schedule, x_0, x_t, t, generator=generator))
-        each = [
-            _terms_of_drawn(self.schedule, output, x_0, x_t, seen, summary, t, self.weights)
-            for summary in summaries
-        ]
+            draws.append(noised.with_other_edits(self.schedule, generator=generator))
+        each = [_possible_terms(self.schedule, output, draw, self.weights) for draw in draws]
         return StepTerms(*(torch.stack(part).mean(dim=0) for part in zip(*each, strict=True)))
 
 
 def step_terms(
-    schedule: Schedule,
-    output: DenoiserOutput,
-    x_0: Batch,
-    x_t: Batch,
-    seen: Batch,
-    edits: Edits,
-    t: Int[Tensor, " batch"],
-    weights: EditWeights | None = None,
+    schedule: Schedule, output: DenoiserOutput, noised: Noised, weights: EditWeights | None = None
 ) -> StepTerms:
-    """L_{t−1} in closed form for one edit summary; `seen` is x_t without INS.
+    """L_{t−1} in closed form for one edit summary, or averaged over all where it is not known.
+
+    The average has the same mean over x_t and a smaller variance.
 
     Paper: Eq. (3)
     """
-    tables = schedule.tables(x_t.device)
-    if isinstance(tables.jump.kept, MixtureKernels):
-        refuse_impossible_edits(schedule, x_0, x_t, edits, t)
-    return _terms_of_drawn(schedule, output, x_0, x_t, seen, edits, t, weights)
+    if noised.edits is not None:
+        refuse_impossible_edits(schedule, noised.x_0, noised.x_t, noised.edits, noised.t)
+    return _possible_terms(schedule, output, noised, weights)
 
 
-def _terms_of_drawn(
-    schedule: Schedule,
-    output: DenoiserOutput,
-    x_0: Batch,
-    x_t: Batch,
-    seen: Batch,
-    edits: Edits,
-    t: Int[Tensor, " batch"],
-    weights: EditWeights | None,
+def _possible_terms(
+    schedule: Schedule, output: DenoiserOutput, noised: Noised, weights: EditWeights | None
 ) -> StepTerms:
-    """`step_terms` for edits that q has drawn: that it can make them needs no proof."""
-    tables = schedule.tables(x_t.device)
+    """`step_terms` for edits that q can make, in the fast way if there is one."""
+    tables = schedule.tables(noised.x_t.device)
     weights = EditWeights.normalised(tables.jump) if weights is None else weights
-    if not isinstance(tables.jump.kept, MixtureKernels):
-        return _dense_terms(schedule, output, x_0, x_t, seen, edits, t, weights)
-    source, deleted = _edits_of_seen(x_t, seen, edits, ins=schedule.ins)
-    origin = x_0.tokens.gather(1, source.clamp_min(0)) if x_0.width else source
-    inserted = source == INSERTED
-    tokens = token_terms(
-        tables, weights, output.logits_token, origin, seen.tokens, inserted, seen.mask, t[:, None]
-    )
+    mixtures = tables.mixtures()
+    if noised.edits is None or mixtures is None:
+        return _dense_terms(schedule, output, noised, weights)
+    edits = noised.seen_edits(ins=schedule.ins)
+    tokens = token_terms(mixtures, weights, output.logits_token, noised.seen, edits, noised.t)
     forward = tokens.forward.sum(dim=1)
     return StepTerms(
         tokens=tokens.cross_entropy.sum(dim=1),
-        deletions=_deletion_cross_entropy(
-            tables, weights, output, seen, origin, source, deleted, t
-        ),
-        forward=forward + _log_inserts(tables, x_t, seen, t).to(forward.dtype),
+        deletions=_deletion_cross_entropy(tables, weights, output, noised, edits),
+        forward=forward + _log_inserts(tables, noised).to(forward.dtype),
     )
-
-
-def marginal_terms(
-    schedule: Schedule,
-    output: DenoiserOutput,
-    x_0: Batch,
-    x_t: Batch,
-    seen: Batch,
-    t: Int[Tensor, " batch"],
-    weights: EditWeights | None = None,
-) -> StepTerms:
-    """L_{t−1} averaged over all edit summaries, exactly: the same mean, a smaller variance."""
-    return _dense_terms(schedule, output, x_0, x_t, seen, None, t, weights)
 
 
 def length_term(
@@ -200,21 +170,15 @@ def length_term(
 
 
 def _dense_terms(
-    schedule: Schedule,
-    output: DenoiserOutput,
-    x_0: Batch,
-    x_t: Batch,
-    seen: Batch,
-    edits: Edits | None,
-    t: Tensor,
-    weights: EditWeights | None,
+    schedule: Schedule, output: DenoiserOutput, noised: Noised, weights: EditWeights | None
 ) -> StepTerms:
     """The same by way of the dense posterior: for any transition, and for all summaries at once."""
+    x_0, x_t, edits, t = noised.x_0, noised.x_t, noised.edits, noised.t
     law = posterior(schedule, x_0, x_t, edits, t)
     largest = output.logits_deletions.shape[-1] - 1
     if edits is not None and edits.deletions.numel():
         _check_deletions(int(edits.deletions.max()), largest)
-    reverse = ReverseStep.of(schedule, output, seen, t, weights=weights)
+    reverse = ReverseStep.of(schedule, output, noised.seen, t, weights=weights)
     entropy = reverse.cross_entropy(law, x_t)
     # With the edits unknown more deletions than the network knows only cost something, unless
     # nothing else explains the DELs.
@@ -223,47 +187,27 @@ def _dense_terms(
     return StepTerms(*entropy, law.expected_log_step.to(entropy.tokens.dtype))
 
 
-def _edits_of_seen(
-    x_t: Batch, seen: Batch, edits: Edits, *, ins: int
-) -> tuple[Int[Tensor, "batch length"], Int[Tensor, "batch slots"]]:
-    """Sources and deletions at the tokens that are not INS, and at EOS."""
-    kept = x_t.mask & (x_t.tokens != ins)
-    source = pack(edits.source, kept, fill=INSERTED)[:, : seen.width]
-    deleted = pack(edits.deletions[:, :-1], kept, fill=0)[:, : seen.width]
-    deleted = torch.nn.functional.pad(deleted, (0, 1))
-    at_end = edits.deletions.gather(1, x_t.lengths[:, None])
-    return source, deleted.scatter(1, seen.lengths[:, None], at_end)
-
-
 def _deletion_cross_entropy(
-    tables: Tables,
-    weights: EditWeights,
-    output: DenoiserOutput,
-    seen: Batch,
-    origin: Int[Tensor, "batch length"],
-    source: Int[Tensor, "batch length"],
-    deleted: Int[Tensor, "batch slots"],
-    t: Int[Tensor, " batch"],
+    tables: Tables, weights: EditWeights, output: DenoiserOutput, noised: Noised, edits: SeenEdits
 ) -> Float[Tensor, " batch"]:
     """−Σ_n q(n_obs = n) log Σ_m p̃(m) M_{t−1}[m, n], summed over the slots."""
+    seen, t, deleted = noised.seen, noised.t, edits.deleted
     largest = output.logits_deletions.shape[-1] - 1
     _check_deletions(int(deleted.max()) if deleted.numel() else 0, largest)
     dtype = torch.promote_types(output.logits_deletions.dtype, torch.float32)
-    pair = prob_pair(tables, origin, seen.tokens, t[:, None]).masked_fill(source == INSERTED, 0.0)
-    pair = torch.nn.functional.pad(pair, (0, 1))
+    pair = prob_pair(tables, edits.origin, seen.tokens, t[:, None])
+    pair = torch.nn.functional.pad(pair.masked_fill(edits.inserted, 0.0), (0, 1))
     laws = slot_laws(tables.jump, t, deleted, pair, largest, dtype)
     positions = torch.arange(seen.width + 1, device=t.device)
     laws.slots.masked_fill_((positions > seen.lengths[:, None])[..., None], 0.0)
     return deletion_terms(laws, weights, output.logits_deletions, t).sum(dim=1)
 
 
-def _log_inserts(
-    tables: Tables, x_t: Batch, seen: Batch, t: Int[Tensor, " batch"]
-) -> Float[Tensor, " batch"]:
+def _log_inserts(tables: Tables, noised: Noised) -> Float[Tensor, " batch"]:
     """#INS·log α_t + (|w| + 1) log(1 − α_t), what E[log q(x_t|x_{t−1})] has besides the tokens."""
-    insert = tables.step.insert[t]
-    inserts = (x_t.lengths - seen.lengths).to(insert.dtype)
-    return torch.xlogy(inserts, insert) + (seen.lengths + 1) * torch.log1p(-insert)
+    insert, remaining = tables.step.insert[noised.t], noised.seen.lengths
+    inserts = (noised.x_t.lengths - remaining).to(insert.dtype)
+    return torch.xlogy(inserts, insert) + (remaining + 1) * torch.log1p(-insert)
 
 
 def _check_deletions(most: int, largest: int) -> None:

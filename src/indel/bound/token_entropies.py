@@ -3,7 +3,7 @@
 Where A = keep·I + 1·vᵀ, both the posterior and p_θ are a few spikes (at y = x, y = z and INS) on a
 smooth background that does not depend on the token: Σ_y post(y) log p_θ(y) needs one pass over the
 logits for the background, and look-ups for the spikes. Nothing dense is built but what autograd
-keeps of that one pass.
+keeps of that one pass. The derivation is in docs/fast-loss.md.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from indel.batch import Batch
+from indel.bound.noised import SeenEdits
 from indel.log_space import finite, logaddexp, logsumexp, weighted
 from indel.model.reverse import EditWeights
-from indel.process.stacks import Basis, MixtureKernels, MixtureMeasures
-from indel.process.tables import Tables
+from indel.process.stacks import Basis
+from indel.process.tables import MixtureTables
 
 # So many numbers fit into a core's second-level cache, beside as many others.
 _CACHE_NUMBERS = 1 << 16
@@ -41,24 +43,20 @@ class TokenTerms(NamedTuple):
 
 
 def token_terms(
-    tables: Tables,
+    tables: MixtureTables,
     weights: EditWeights,
     logits: Float[Tensor, "batch length values"],
-    x: Tokens,
-    z: Tokens,
-    inserted: Bool[Tensor, "batch length"],
-    valid: Bool[Tensor, "batch length"],
-    t: Times,
+    seen: Batch,
+    edits: SeenEdits,
+    times: Int[Tensor, " batch"],
 ) -> TokenTerms:
-    """Cross-entropy and forward term of tokens z at times t that come from x or were inserted.
-
-    Tokens that are not valid (padding) get zero.
+    """Cross-entropy and forward term of each token that the network sees; zero at padding.
 
     Paper: Eq. (3) with Eqs. (1), (13), (14) and (15)
     """
-    x, z = x.clamp_min(0), z.clamp_min(0)
+    x, z, t, valid = edits.origin.clamp_min(0), seen.tokens.clamp_min(0), times[:, None], seen.mask
     step = _StepLaw.of(tables, z, t).only(valid)
-    post = _SmoothPosterior.of(tables, step, x, z, inserted, t).only(valid)
+    post = _SmoothPosterior.of(tables, step, x, z, edits.inserted, t).only(valid)
     dtype = torch.promote_types(logits.dtype, torch.float32)
     # p_θ is these values times Q_t[y, z], normalised; Q_t[y, z] itself is in both parts.
     forward = post.expected_log_step(step, x, z).to(dtype)
@@ -82,13 +80,12 @@ class _StepLaw(NamedTuple):
     ins: Rows
 
     @classmethod
-    def of(cls, tables: Tables, z: Tokens, t: Times) -> _StepLaw:
-        step, kernels = tables.step, tables.step.transition
-        assert isinstance(kernels, MixtureKernels)
+    def of(cls, tables: MixtureTables, z: Tokens, t: Times) -> _StepLaw:
+        step, kernels = tables.step, tables.transition
         deleted, is_del = step.delete[t], z > step.vocab_size
         regular = z.clamp_max(step.vocab_size - 1)
-        base = torch.where(is_del, deleted, (1.0 - deleted) * kernels.drawn.prob(t, regular))
-        spike = torch.where(is_del, 0.0, (1.0 - deleted) * kernels.keep[t])
+        base = torch.where(is_del, deleted, (1.0 - deleted) * kernels.background.prob(t, regular))
+        spike = torch.where(is_del, 0.0, (1.0 - deleted) * kernels.spike[t])
         ins = step.prob(t, torch.full_like(z, step.vocab_size), z)
         return cls(base, spike, ins)
 
@@ -111,18 +108,15 @@ class _SmoothPosterior(NamedTuple):
 
     @classmethod
     def of(
-        cls, tables: Tables, step: _StepLaw, x: Tokens, z: Tokens, inserted: Tensor, t: Times
+        cls, tables: MixtureTables, step: _StepLaw, x: Tokens, z: Tokens, inserted: Tensor, t: Times
     ) -> _SmoothPosterior:
         jump, before = tables.jump, t - 1
-        kernels, inserts, pairs = jump.kept, jump.inserts, jump.background
-        assert isinstance(kernels, MixtureKernels)
-        assert isinstance(inserts, MixtureMeasures)
-        assert isinstance(pairs, MixtureMeasures)
+        kernels, inserts, pairs = tables.kept, tables.inserts, tables.background
         kept = jump.keep[before].masked_fill(inserted, 0.0)
         paired = (jump.replace_del * jump.loops)[before]
         as_insert = torch.where(inserted, 1.0, paired)
         smooth = (
-            kept[..., None] * kernels.drawn.weights[before]
+            kept[..., None] * kernels.background.weights[before]
             + pairs.weights[before].masked_fill(inserted[..., None], 0.0)
             + as_insert[..., None] * inserts.weights[before]
         )
@@ -131,7 +125,7 @@ class _SmoothPosterior(NamedTuple):
         scale = 1.0 / total
         density = inserts.basis.densities(z.clamp_max(jump.vocab_size - 1))
         at_z = (smooth * density).sum(dim=-1).masked_fill(z > jump.vocab_size, 0.0) * scale
-        spike_at_x = kept * kernels.keep[before] * scale
+        spike_at_x = kept * kernels.spike[before] * scale
         return cls(
             background=smooth * (step.base * scale)[..., None],
             at_x=spike_at_x * (step.base + step.spike * (x == z)),
@@ -192,15 +186,13 @@ class _Guess(NamedTuple):
     @classmethod
     def of(
         cls,
-        tables: Tables,
+        tables: MixtureTables,
         weights: EditWeights,
         logits: _LogitStatistics,
         t: Times,
     ) -> _Guess:
         jump, before, dtype = tables.jump, t - 1, logits.regular.dtype
-        kernels, inserts = jump.kept, jump.inserts
-        assert isinstance(kernels, MixtureKernels)
-        assert isinstance(inserts, MixtureMeasures)
+        kernels, inserts = tables.kept, tables.inserts
         # An edit that q cannot make gets no probability, and the others share it.
         logit_insert = logits.insert.masked_fill(weights.insert[t] == 0, -torch.inf)
         log_total = torch.logaddexp(logits.regular, logit_insert)
@@ -209,12 +201,12 @@ class _Guess(NamedTuple):
         return cls(
             basis=inserts.basis,
             log_total=log_total,
-            log_keep=keep + kernels.keep[before].log().to(dtype),
+            log_keep=keep + kernels.spike[before].log().to(dtype),
             log_regular=keep + logits.regular - log_total,
             log_insert=insert,
             logp_x=logits.at_x - log_total,
             logp_z=logits.at_z - log_total,
-            log_drawn=kernels.drawn.weights[before].log().to(dtype),
+            log_drawn=kernels.background.weights[before].log().to(dtype),
             log_inserts=inserts.weights[before].log().to(dtype),
             log_ins=insert + jump.insert_ins[before].log().to(dtype),
             log_regular_inserts=insert + inserts.mass[before].log().to(dtype),
@@ -271,7 +263,7 @@ class _CrossEntropy(torch.autograd.Function):
     def forward(
         ctx: Any,
         logits: Tensor,
-        tables: Tables,
+        tables: MixtureTables,
         weights: EditWeights,
         step: _StepLaw,
         post: _SmoothPosterior,
@@ -389,7 +381,7 @@ class _BackgroundSum(torch.autograd.Function):
 
 
 def _slow_sum(
-    tables: Tables,
+    tables: MixtureTables,
     weights: EditWeights,
     logits: Float[Tensor, "batch length values"],
     background: Parts,

@@ -57,16 +57,20 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """The bound on the log-likelihood of data, by part and by step; error rate for arithmetic."""
+    import torch
+
     from indel.bound.estimates import Estimate
     from indel.bound.likelihood import evaluate as evaluate_bound
     from indel.data import SPLITS, ArithmeticData
     from indel.loading import load
     from indel.randomness import RowSeeds, seeds_for
     from indel.sampling.generation import generate
+    from indel.sharing import Processes
 
     if split not in SPLITS:
         raise ValueError(f"--split must be one of {', '.join(SPLITS)}, got {split!r}")
-    denoiser = load(model, device=device)
+    processes = Processes.launched()
+    denoiser = load(model, device=processes.device(device))
     stream = open_named_data(data, parsed_settings(option or [], "--option"), model)
     if stream.vocabulary != denoiser.vocabulary:
         raise ValueError(
@@ -79,7 +83,13 @@ def evaluate(
         for start in range(0, examples, batch_size)
     ]
     estimate = evaluate_bound(
-        denoiser, batches, seed=seed, max_length=limit, num_times=times, num_chains=chains
+        denoiser,
+        batches,
+        seed=seed,
+        max_length=limit,
+        num_times=times,
+        num_chains=chains,
+        processes=processes,
     )
     report = {
         "nats_per_sequence": estimate.nats_per_sequence,
@@ -87,11 +97,20 @@ def evaluate(
         "bits_per_token": estimate.bits_per_token,
     }
     if isinstance(stream, ArithmeticData) and samples:
-        seeds = seeds_for(seed, "evaluate samples", 0, samples)
-        generator = RowSeeds(seeds.to(denoiser.device))
-        errors = stream.error_rates(generate(denoiser, samples, generator=generator).x.to("cpu"))
+
+        def error_rates(start: int) -> list[float]:
+            count = min(batch_size, samples - start)
+            seeds = seeds_for(seed, "evaluate samples", start, count).to(denoiser.device)
+            return stream.error_rates(
+                generate(denoiser, count, generator=RowSeeds(seeds)).x.to("cpu")
+            ).tolist()
+
+        rates = processes.map(error_rates, range(0, samples, batch_size))
+        errors = torch.tensor([rate for part in rates for rate in part])
         spread = float(errors.std()) / samples**0.5 if samples > 1 else math.nan
         report["error_rate"] = Estimate(float(errors.mean()), spread)
+    if not processes.is_first:
+        return
     parts = estimate.by_part
     if as_json:
         named: dict[str, Any] = {name: _plain(each) for name, each in report.items()}

@@ -48,9 +48,7 @@ def export(
     extras.require("the curve on the card of a model", "matplotlib", "plots")
     from indel.atomic_files import read_json, write_output
     from indel.bound.likelihood import evaluate
-    from indel.data import ChunkStream, open_data
-    from indel.loading import load, model_folder
-    from indel.model_cards import (
+    from indel.commands.model_cards import (
         CONFIG,
         CURVE,
         Measured,
@@ -59,6 +57,8 @@ def export(
         model_card,
         public_config,
     )
+    from indel.data import ChunkStream, open_data
+    from indel.loading import load, model_folder
     from indel.text_repair.known_words import KnownWords
     from indel.training import load_run_config, read_metrics
 

@@ -103,22 +103,38 @@ def repair(
         )
     given: dict[str, Any] = {"strength": strength, "draws": draws, "agreement": agreement}
     settings = {name: value for name, value in given.items() if value is not None}
-    source, ending = _read(text, file)
+    from indel.sharing import Processes
+
+    processes = Processes.launched()
+    # Standard input can be read once.
+    given_text = json.dumps(_read(text, file)) if processes.is_first else ""
+    source, ending = json.loads(processes.gather(given_text.encode())[0])
+    device = processes.device(device)
     if paper:
         from indel.loading import load
 
         drawn = _single_draws(load(names[0], device=device), source, seed=seed, **settings)
+        if not processes.is_first:
+            return
         lines = "".join(f"{line}\n" for line in drawn)
         _write(_json({"model": names[0], "draws": drawn}) if as_json else lines, out)
         return
     answers = []
     for name in names:
         repairer = open_repairer(
-            name, device, with_words=words, seed=seed, batch_size=batch_size, **settings
+            name,
+            device,
+            with_words=words,
+            seed=seed,
+            batch_size=batch_size,
+            processes=processes,
+            **settings,
         )
         single = _single_draws(repairer.mender.denoiser, source, seed=seed) if compare else None
-        with repair_views.progress_bar(name) as progress:
+        with repair_views.progress_bar(name, shown=processes.is_first) as progress:
             answers.append(Answer(name, repairer([source], progress=progress)[0], single))
+    if not processes.is_first:
+        return
     if as_json:
         found = [asdict(answer) for answer in answers]
         _write(_json(found if compare else found[0]), out)

@@ -75,11 +75,13 @@ def comparison(answers: Sequence[Answer], *, signs: bool) -> Table:
 
 
 @contextmanager
-def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(description: str, *, shown: bool = True) -> Iterator[Callable[[int, int], None]]:
     """A bar on standard error, to be told how much is done and of how much."""
     console = Console(stderr=True)
     # Not the console's own opinion: FORCE_COLOR makes it take a pipe for a terminal.
-    with Progress(console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
+    with Progress(
+        console=console, transient=True, disable=not (shown and sys.stderr.isatty())
+    ) as bar:
         task = bar.add_task(description, total=None)
 
         def advance(done: int, total: int) -> None:

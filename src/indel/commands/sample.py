@@ -35,9 +35,11 @@ def sample(
     from indel.sampling.generation import SamplingOptions, generate
     from indel.sampling.strides import evenly_spaced
     from indel.sampling.truncation import Sharpening
+    from indel.sharing import Processes
     from indel.vocabularies import IntegerVocabulary
 
-    denoiser = load(model, device=device)
+    processes = Processes.launched()
+    denoiser = load(model, device=processes.device(device))
     sharpening = Sharpening(temperature=temperature, top_p=top_p)
     last = denoiser.schedule.num_steps
     options = SamplingOptions(
@@ -46,16 +48,22 @@ def sample(
         times=None if calls is None else evenly_spaced(last, calls),
         approximate_strides=calls is not None,
     )
-    for start in range(0, count, batch_size):
+
+    def lines(start: int) -> list[str]:
         rows = min(batch_size, count - start)
-        generator = RowSeeds(sample_seeds(seed, start, rows).to(denoiser.device))
         samples = generate(
             denoiser,
             rows,
-            generator=generator,
+            generator=RowSeeds(sample_seeds(seed, start, rows).to(denoiser.device)),
             options=options,
-            progress=sys.stderr.isatty() and count > batch_size,
+            progress=sys.stderr.isatty() and count > batch_size and processes.is_first,
         )
-        for row, text in zip(samples.x.to_lists(), samples.texts, strict=True):
-            item = row if isinstance(denoiser.vocabulary, IntegerVocabulary) else text
-            print(json.dumps(item, ensure_ascii=False) if as_json else text)
+        if not as_json:
+            return samples.texts
+        numbers = isinstance(denoiser.vocabulary, IntegerVocabulary)
+        items = samples.x.to_lists() if numbers else samples.texts
+        return [json.dumps(item, ensure_ascii=False) for item in items]
+
+    for batch in processes.map(lines, range(0, count, batch_size)):
+        if processes.is_first:
+            print(*batch, sep="\n")

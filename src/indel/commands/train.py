@@ -137,13 +137,11 @@ def _show_plan(config: TrainingConfig, folder: Path) -> None:
     import torch
 
     from indel.bound.objective import Objective
-    from indel.bound.times import TimeDistribution
     from indel.training import config_to_toml
 
     data = config.open_data()
     denoiser = config.denoiser(data)
-    times = TimeDistribution.uniform(denoiser.schedule.num_steps)
-    objective = Objective(denoiser.schedule, times, max_length=denoiser.length_limit)
+    objective = Objective(denoiser.schedule, max_length=denoiser.length_limit)
     rows = min(config.training.batch_size, 32)
     generator = torch.Generator().manual_seed(0)
     seconds = []

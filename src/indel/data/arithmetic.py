@@ -9,8 +9,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from indel.batch import Batch
-from indel.data.streams import BatchStream, Split, at_least, example_seeds, whole_number
-from indel.randomness import RowSeeds
+from indel.checks import integer
+from indel.data.streams import BatchStream, Split, whole_number
+from indel.randomness import RowSeeds, seeds_for
 from indel.vocabularies import IntegerVocabulary
 
 
@@ -47,12 +48,12 @@ class ArithmeticData(BatchStream):
         min_length: int = 32,
         max_length: int = 64,
     ) -> None:
-        super().__init__(IntegerVocabulary(at_least(1, "numbers", numbers)), max_length, seed)
-        self.lowest = at_least(0, "lowest", lowest)
+        super().__init__(IntegerVocabulary(integer("numbers", numbers, least=1)), max_length, seed)
+        self.lowest = integer("lowest", lowest, least=0)
         self.highest = numbers - 1
-        self.max_step = at_least(1, "max_step", max_step)
+        self.max_step = integer("max_step", max_step, least=1)
         # One number alone has no step: it would be the same sequence for each of them.
-        self.min_length = at_least(2, "min_length", min_length)
+        self.min_length = integer("min_length", min_length, least=2)
         if min_length > max_length:
             raise ValueError(f"min_length {min_length} is above max_length {max_length}")
         if max_step * (min_length - 1) >= self._width:
@@ -71,7 +72,7 @@ class ArithmeticData(BatchStream):
         return (1 + (self._width - 1) // step).clamp(max=self.max_length)
 
     def _examples(self, start: int, count: int, split: Split) -> Batch:
-        noise = RowSeeds(example_seeds(self.seed, split, start, count)).uniform(4).unbind(1)
+        noise = RowSeeds(seeds_for(self.seed, split, start, count)).uniform(4).unbind(1)
         step = 1 + whole_number(noise[0], self.max_step)
         direction = 1 - 2 * whole_number(noise[1], 2)
         length = self.min_length + whole_number(noise[2], self._longest(step) - self.min_length + 1)

@@ -15,9 +15,10 @@ from jaxtyping import Int
 from numpy.typing import NDArray
 
 from indel.batch import Batch
+from indel.checks import integer
 from indel.data.errors import DataError
-from indel.data.streams import SPLITS, BatchStream, Split, at_least, example_seeds, whole_number
-from indel.randomness import RowSeeds
+from indel.data.streams import SPLITS, BatchStream, Split, whole_number
+from indel.randomness import RowSeeds, seeds_for
 from indel.vocabularies import CharacterVocabulary, Vocabulary
 
 _PIECE = 1 << 22  # numbers that are read at a time
@@ -64,7 +65,7 @@ class ChunkStream(BatchStream):
         name: str,
         token_of: Int[np.ndarray, " codes"] | None = None,
     ) -> None:
-        super().__init__(vocabulary, at_least(1, "chunk_length", chunk_length), seed)
+        super().__init__(vocabulary, integer("chunk_length", chunk_length, least=1), seed)
         for split in SPLITS:
             start, stop = spans[split]
             if stop - start < chunk_length:
@@ -106,7 +107,7 @@ class ChunkStream(BatchStream):
     def _examples(self, start: int, count: int, split: Split) -> Batch:
         length = self.max_length
         first, _ = self._spans[split]
-        uniform = RowSeeds(example_seeds(self.seed, split, start, count)).uniform(1)[:, 0]
+        uniform = RowSeeds(seeds_for(self.seed, split, start, count)).uniform(1)[:, 0]
         starts = first + whole_number(uniform, self.size(split) - length + 1)
         tokens = self._text.numbers[starts.numpy()[:, None] + np.arange(length)]
         if self._token_of is not None:

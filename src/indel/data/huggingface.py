@@ -12,10 +12,11 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from indel.batch import PADDING, Batch
+from indel.checks import integer
 from indel.data.errors import DataError
 from indel.data.hub_records import DataFiles, open_records
-from indel.data.streams import BatchStream, Split, at_least, example_seeds
-from indel.randomness import RowSeeds
+from indel.data.streams import BatchStream, Split
+from indel.randomness import RowSeeds, seeds_for
 from indel.text8_alphabet import normalize_text8
 from indel.vocabularies import ByteVocabulary, Vocabulary
 
@@ -61,7 +62,7 @@ class HuggingFaceText(BatchStream):
         self._name = os.fspath(name)
         self._column = column
         self._normalise = normalise
-        self._block_size = at_least(1, "block", block)
+        self._block_size = integer("block", block, least=1)
         self._records = open_records(
             self._name,
             column=column,
@@ -104,7 +105,7 @@ class HuggingFaceText(BatchStream):
         if not records:
             return []
         purpose = f"{split} pass {turn}"
-        where = RowSeeds(example_seeds(self.seed, purpose, first, len(records))).uniform(1)
+        where = RowSeeds(seeds_for(self.seed, purpose, first, len(records))).uniform(1)
         encoded = [
             self._part(self._encode(record, first + n), float(where[n]))
             for n, record in enumerate(records)
@@ -115,7 +116,7 @@ class HuggingFaceText(BatchStream):
                 f"{self._name!r}: records {first:,} to {first + len(records) - 1:,} of the split "
                 f"{split} have no text in the column {self._column!r}"
             )
-        order = RowSeeds(example_seeds(self.seed, f"{purpose} order", number, 1))
+        order = RowSeeds(seeds_for(self.seed, f"{purpose} order", number, 1))
         shuffled = order.uniform(len(full))[0].argsort(stable=True).tolist()
         return [full[shuffled[n % len(full)]] for n in range(len(records))]
 

@@ -7,8 +7,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from indel.batch import Batch
-from indel.data.streams import BatchStream, Split, at_least, example_seeds
-from indel.randomness import RowSeeds
+from indel.checks import integer
+from indel.data.streams import BatchStream, Split
+from indel.randomness import RowSeeds, seeds_for
 
 
 class LengthSorted(BatchStream):
@@ -22,8 +23,8 @@ class LengthSorted(BatchStream):
     def __init__(self, stream: BatchStream, *, batch_size: int, pool: int = 16) -> None:
         super().__init__(stream.vocabulary, stream.max_length, stream.seed)
         self._stream = stream
-        self._batch_size = at_least(1, "batch_size", batch_size)
-        self._pool = at_least(1, "pool", pool)
+        self._batch_size = integer("batch_size", batch_size, least=1)
+        self._pool = integer("pool", pool, least=1)
         # One pool serves many batches, so the last one is kept.
         self._kept: tuple[tuple[int, Split], Batch] | None = None
 
@@ -49,7 +50,7 @@ class LengthSorted(BatchStream):
     def _order(
         self, lengths: Int[Tensor, " pool"], number: int, split: Split
     ) -> Int[Tensor, " pool"]:
-        seeds = example_seeds(self.seed, f"{split} order of batches", number, 1)
+        seeds = seeds_for(self.seed, f"{split} order of batches", number, 1)
         shuffled = RowSeeds(seeds).uniform(self._pool)[0].argsort(stable=True)
         by_length = lengths.argsort(stable=True).reshape(self._pool, self._batch_size)
         return by_length[shuffled].flatten()

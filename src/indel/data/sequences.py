@@ -16,9 +16,10 @@ import torch
 from numpy.typing import NDArray
 
 from indel.batch import Batch
+from indel.checks import integer
 from indel.data.errors import DataError, DataUnavailable
-from indel.data.streams import SPLITS, BatchStream, Split, at_least, example_seeds
-from indel.randomness import RowSeeds
+from indel.data.streams import SPLITS, BatchStream, Split
+from indel.randomness import RowSeeds, seeds_for
 from indel.vocabularies import CharacterVocabulary, IntegerVocabulary, Vocabulary
 
 Example = str | Sequence[int]
@@ -66,7 +67,7 @@ class Sequences(BatchStream):
             given["test"] = _listed("test", test if test is not None else valid)
         if vocabulary is None:
             vocabulary = found_vocabulary(each for rows in given.values() for each in rows)
-        longest = None if max_length is None else at_least(1, "max_length", max_length)
+        longest = None if max_length is None else integer("max_length", max_length, least=1)
         rows = {name: _encoded(name, each, vocabulary, longest) for name, each in given.items()}
         splits = rows if "valid" in rows else _split(rows["train"], held_out)
         for split, part in splits.items():
@@ -132,7 +133,7 @@ class Sequences(BatchStream):
     def _shuffled(self, turn: int) -> NDArray[Any]:
         """The order of the training examples in one pass."""
         if self._order is None or self._order[0] != turn:
-            noise = RowSeeds(example_seeds(self.seed, "train pass", turn, 1))
+            noise = RowSeeds(seeds_for(self.seed, "train pass", turn, 1))
             order = noise.uniform(self.size("train"))[0].argsort(stable=True).numpy()
             self._order = turn, order
         return self._order[1]

@@ -12,16 +12,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from indel.batch import Batch
-from indel.memory import check_fits
-from indel.randomness import seeds_for
+from indel.checks import fits_in_memory, integer
 from indel.vocabularies import Vocabulary
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
-
-
-example_seeds = seeds_for
-"""One seed per example: the older name of `seeds_for`."""
 
 
 class BatchStream(ABC):
@@ -39,8 +34,8 @@ class BatchStream(ABC):
 
     def __init__(self, vocabulary: Vocabulary, max_length: int, seed: int) -> None:
         self.vocabulary = vocabulary
-        self.max_length = at_least(1, "max_length", max_length)
-        self.seed = at_least(0, "seed", seed)
+        self.max_length = integer("max_length", max_length, least=1)
+        self.seed = integer("seed", seed, least=0)
 
     @abstractmethod
     def _examples(self, start: int, count: int, split: Split) -> Batch:
@@ -50,10 +45,10 @@ class BatchStream(ABC):
         """Examples start … start+count−1."""
         if split not in SPLITS:
             raise ValueError(f"split must be one of {', '.join(SPLITS)}; got {split!r}")
-        at_least(0, "start", start)
-        at_least(1, "count", count)
-        at_least(0, "start + count", start + count)
-        check_fits(f"a batch of {count:,} sequences", count * self.max_length, bytes_each=8)
+        integer("start", start, least=0)
+        integer("count", count, least=1)
+        integer("start + count", start + count, least=0)
+        fits_in_memory(f"a batch of {count:,} sequences", count * self.max_length, bytes_each=8)
         return self._examples(start, count, split)
 
     def fingerprint(self) -> str:
@@ -64,8 +59,8 @@ class BatchStream(ABC):
 
     def batch(self, number: int, size: int, split: Split = "train") -> Batch:
         """Batch n: examples n·size … (n+1)·size−1."""
-        at_least(1, "size", size)
-        return self.examples(at_least(0, "number", number) * size, size, split)
+        integer("size", size, least=1)
+        return self.examples(integer("number", number, least=0) * size, size, split)
 
     def batches(self, size: int, split: Split = "train", *, first: int = 0) -> Iterator[Batch]:
         """Batches first, first+1, … without end."""
@@ -80,12 +75,3 @@ def whole_number(
 ) -> Int[Tensor, " batch"]:
     """Map u in [0, 1) to ⌊u·n⌋ in 0…n−1, which for float64 never rounds up to n."""
     return (uniform * choices).to(torch.int64)
-
-
-def at_least(lowest: int, name: str, value: int) -> int:
-    """The value, if it is an integer that is large enough, and no larger than torch's."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
-        raise ValueError(f"{name} must be an integer ≥ {lowest}, got {value!r}")
-    if value >= 1 << 63:
-        raise ValueError(f"{name} must be an integer < 2^63, got {value!r}")
-    return value

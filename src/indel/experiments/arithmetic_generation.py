@@ -12,12 +12,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from indel.data import ArithmeticData
-from indel.data.streams import example_seeds
 from indel.experiments import arithmetic_table
 from indel.experiments.figure_models import shown_model
 from indel.experiments.files import write_figure
 from indel.experiments.requests import Request
-from indel.randomness import RowSeeds
+from indel.randomness import RowSeeds, seeds_for
 from indel.sampling.generation import generate
 
 RATE = 0.6
@@ -33,7 +32,7 @@ def reproduce_figure1(request: Request) -> None:
 
     run = arithmetic_table.planned_runs(replace(request, rates=(RATE,), seeds=1))[0]
     denoiser, origin = shown_model(request, run, "arithmetic")
-    seeds = example_seeds(0, "figure 1", 0, CANDIDATES)
+    seeds = seeds_for(0, "figure 1", 0, CANDIDATES)
     samples = generate(denoiser, CANDIDATES, generator=RowSeeds(seeds), keep_trajectories=True)
     assert samples.trajectories is not None
     data = run.config.open_data()

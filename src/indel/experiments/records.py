@@ -9,13 +9,12 @@ from typing import Any
 
 from indel.bound.likelihood import evaluate
 from indel.data import BatchStream, Split
-from indel.data.streams import example_seeds
 from indel.experiments.files import read_json, write_json
 from indel.experiments.requests import RUNS, Request
 from indel.experiments.runs import LAST_SHARE, Run
 from indel.experiments.sample_quality import sample_quality
 from indel.model import Denoiser
-from indel.randomness import RowSeeds
+from indel.randomness import RowSeeds, seeds_for
 from indel.sampling.generation import generate
 
 MEASURED = ("bound", "bits_per_token", "error_rate")
@@ -47,7 +46,7 @@ class FinalMeasure:
             "steps": [list(step) for step in estimate.by_time],
         }
         if self.samples:
-            seeds = example_seeds(data.seed, "final samples", 0, self.samples)
+            seeds = seeds_for(data.seed, "final samples", 0, self.samples)
             samples = generate(denoiser, self.samples, generator=RowSeeds(seeds)).x
             found |= sample_quality(samples, data, self.split)
         return found

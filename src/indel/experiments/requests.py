@@ -9,8 +9,9 @@ from typing import Any
 
 from rich.console import Console
 
+from indel import checks
 from indel.experiments.paper_numbers import RATES
-from indel.training import SCALES, settings
+from indel.training import SCALES
 
 RUNS = "runs"
 
@@ -37,14 +38,14 @@ class Request:
     console: Console = field(default_factory=lambda: Console(stderr=True))
 
     def __post_init__(self) -> None:
-        settings.choice("scale", self.scale, SCALES)
+        checks.choice("scale", self.scale, SCALES)
         if self.seeds is not None:
-            settings.whole("seeds", self.seeds, least=1)
+            checks.integer("seeds", self.seeds, least=1)
         if not self.rates or len(set(self.rates)) != len(self.rates):
             raise ValueError(f"rates must be different numbers, got {list(self.rates)}")
         for rate in (*self.rates, *self.used):
             if rate != 1.0:
-                settings.number("rates", rate, least=0.0, below=1.0)
+                checks.number("rates", rate, least=0.0, below=1.0)
 
     @property
     def folder(self) -> Path:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from indel.data.streams import example_seeds
 from indel.drawing.letter_rows import (
     Letter,
     LetterRow,
@@ -28,7 +27,7 @@ from indel.experiments.figure_models import shown_model
 from indel.experiments.files import write_figure, write_text
 from indel.experiments.paper_numbers import SENTENCE, rate_name
 from indel.experiments.requests import Request
-from indel.randomness import RowSeeds
+from indel.randomness import RowSeeds, seeds_for
 from indel.sampling.generation import generate
 from indel.text_repair.paper_way import paper_trajectories
 
@@ -94,7 +93,7 @@ def scaled_strength(num_steps: int) -> int:
 
 def generated(denoiser: Denoiser) -> list[LetterRow]:
     """x_0 at the top to x_T at the bottom, with more of the early steps, where the text settles."""
-    noise = RowSeeds(example_seeds(0, "figure 4", 0, 1))
+    noise = RowSeeds(seeds_for(0, "figure 4", 0, 1))
     samples = generate(denoiser, 1, generator=noise, keep_trajectories=True)
     assert samples.trajectories is not None
     last = denoiser.schedule.num_steps

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from indel.model import settings
+from indel import checks
 from indel.model.backbones import BackboneConfig, backbone_from_dict
 from indel.model.edit_weights import EditWeightsName
+from indel.model.positions import LONGEST
 from indel.process import Schedule
 from indel.vocabularies import IntegerVocabulary, Vocabulary
 
@@ -51,14 +52,14 @@ class DenoiserConfig:
                 f"vocabulary and schedule must agree on the number of regular tokens, "
                 f"got {self.vocabulary.size} and {self.schedule.vocab_size}"
             )
-        settings.integer("max_length", self.max_length, least=1, most=settings.LONGEST)
+        checks.integer("max_length", self.max_length, least=1, most=LONGEST)
         if self.max_deletions is not None:
-            settings.integer("max_deletions", self.max_deletions, least=0, most=settings.LONGEST)
-        settings.integer("trigrams", self.trigrams, least=0)
-        settings.flag("time_embedding", self.time_embedding)
-        settings.flag("limit_length", self.limit_length)
-        settings.choice("edit_weights", self.edit_weights, get_args(EditWeightsName))
-        settings.choice("embedding_init", self.embedding_init, get_args(EmbeddingInit))
+            checks.integer("max_deletions", self.max_deletions, least=0, most=LONGEST)
+        checks.integer("trigrams", self.trigrams, least=0)
+        checks.flag("time_embedding", self.time_embedding)
+        checks.flag("limit_length", self.limit_length)
+        checks.choice("edit_weights", self.edit_weights, get_args(EditWeightsName))
+        checks.choice("embedding_init", self.embedding_init, get_args(EmbeddingInit))
         if self.embedding_init != "normal":
             if not isinstance(self.vocabulary, IntegerVocabulary):
                 raise ValueError(
@@ -88,6 +89,6 @@ class DenoiserConfig:
     def from_dict(cls, data: object, vocabulary: Vocabulary, schedule: Schedule) -> DenoiserConfig:
         """The configuration that `to_dict` described, now or before it had all of its fields."""
         names = ["backbone", "max_length", "max_deletions", "time_embedding"]
-        values = settings.fields("a denoiser", data, names, defaults=_BEFORE)
+        values = checks.fields("a denoiser", data, names, defaults=_BEFORE)
         backbone = backbone_from_dict(values.pop("backbone"))
         return cls(backbone, vocabulary, schedule, **values)

@@ -12,8 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from indel import extras
-from indel.model import settings
+from indel import checks, extras
 
 # What names a repository: attention kernels, code, weights of a part, quantisers.
 _FETCHING = frozenset(
@@ -62,11 +61,7 @@ class HuggingFaceConfig:
     def width(self) -> int:
         """The width of its hidden states, and of the embeddings that go in."""
         width = getattr(self.library_config(), "hidden_size", None)
-        if not isinstance(width, int) or width < 1:
-            raise ValueError(
-                f"hidden_size of {self.model_type!r} must be an integer ≥ 1, got {width!r}"
-            )
-        return width
+        return checks.integer(f"hidden_size of {self.model_type!r}", width, least=1)
 
     def build(
         self, *, max_length: int, generator: torch.Generator | None = None
@@ -111,7 +106,7 @@ class HuggingFaceConfig:
     @classmethod
     def from_dict(cls, data: object) -> HuggingFaceConfig:
         """The configuration that `to_dict` described."""
-        values = settings.fields("a Hugging Face encoder", data, ["kind", "model_type", "options"])
+        values = checks.fields("a Hugging Face encoder", data, ["kind", "model_type", "options"])
         return cls(values["model_type"], values["options"])
 
     def library_config(self) -> Any:

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int, Num
 from torch import Tensor, nn
 from torch.nn import functional
 
-from indel.model import settings
+from indel import checks
 from indel.randomness import Randomness, uniform
 
 
@@ -23,7 +23,7 @@ class LengthTable(nn.Module):
 
     def __init__(self, max_length: int) -> None:
         super().__init__()
-        settings.integer("max_length", max_length, least=0)
+        checks.integer("max_length", max_length, least=0)
         self.max_length = max_length
         self.logits = nn.Parameter(torch.zeros(max_length + 2))
         self.logit_tail = nn.Parameter(torch.zeros(()))

@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from indel import checks
+
 PositionInit = Literal["local", "zeros"]
 POSITION_INITS: tuple[str, ...] = get_args(PositionInit)
 
@@ -17,6 +19,18 @@ POSITION_INITS: tuple[str, ...] = get_args(PositionInit)
 NEIGHBOR_BIAS = 8.0
 SHORT_RANGE_SLOPE = 0.5
 LONG_RANGE_SLOPE = 0.05
+
+LONGEST = 1_000_000
+"""Longer sequences are refused: attention could not be computed over them."""
+
+
+def check_buckets(num_buckets: int, max_distance: int) -> None:
+    """Buckets of relative positions, half of them for each direction."""
+    checks.integer("num_buckets", num_buckets, least=4, most=LONGEST)
+    if num_buckets % 2:
+        raise ValueError(f"num_buckets must be even, got {num_buckets}")
+    # Below a quarter of the buckets each distance has its own.
+    checks.integer("max_distance", max_distance, least=num_buckets // 4 + 1, most=LONGEST)
 
 
 class RelativePositions(nn.Module):

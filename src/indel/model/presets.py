@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from indel.model import settings
+from indel import checks
 from indel.model.config import DenoiserConfig
 from indel.model.rotary import RotaryConfig
 from indel.model.transformer import TransformerConfig
@@ -73,10 +73,10 @@ def preset_backbone(
     >>> preset_backbone("small", "t5", num_layers=3).position_init
     'local'
     """
-    settings.choice("preset", name, PRESETS)
+    checks.choice("preset", name, PRESETS)
     backbone = PRESETS[name].backbone
     if kind is not None:
-        settings.choice("backbone", kind, BACKBONES)
+        checks.choice("backbone", kind, BACKBONES)
     chosen = type(backbone) if kind is None else BACKBONES[kind]
     known = {field.name for field in fields(chosen)}
     for override in overrides:
@@ -113,7 +113,7 @@ def preset_config(
     >>> config.max_length, config.backbone.num_layers
     (128, 3)
     """
-    settings.choice("preset", name, PRESETS)
+    checks.choice("preset", name, PRESETS)
     names = {field.name for field in fields(DenoiserConfig)} - {"backbone"}
     of_denoiser = {field: value for field, value in overrides.items() if field in names}
     of_backbone = {field: value for field, value in overrides.items() if field not in names}

@@ -10,8 +10,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from indel.model import settings
-from indel.model.positions import RelativePositions
+from indel import checks
+from indel.model.positions import RelativePositions, check_buckets
 
 _NORM_EPSILON = 1e-6
 # Compiled code is specialized on the length: lengths are rounded up, so that few are compiled.
@@ -47,7 +47,7 @@ class RotaryConfig:
 
     def __post_init__(self) -> None:
         for name in ("width", "num_layers", "num_heads", "head_width", "feedforward_width"):
-            settings.integer(name, getattr(self, name), least=1)
+            checks.integer(name, getattr(self, name), least=1)
         if self.head_width % 2:
             raise ValueError(
                 "head_width must be even: rotary positions turn pairs of numbers, "
@@ -55,8 +55,8 @@ class RotaryConfig:
             )
         if not isinstance(self.max_period, (int, float)) or not 1.0 < self.max_period < 1e9:
             raise ValueError(f"max_period must lie between 1 and 1e9, got {self.max_period!r}")
-        settings.flag("local_biases", self.local_biases)
-        settings.buckets(self.num_buckets, self.max_distance)
+        checks.flag("local_biases", self.local_biases)
+        check_buckets(self.num_buckets, self.max_distance)
 
     def build(
         self, *, max_length: int, generator: torch.Generator | None = None
@@ -73,7 +73,7 @@ class RotaryConfig:
     def from_dict(cls, data: object) -> RotaryConfig:
         """The configuration that `to_dict` described."""
         names = [field.name for field in fields(cls)]
-        values = settings.fields("a rotary transformer", data, ["kind", *names])
+        values = checks.fields("a rotary transformer", data, ["kind", *names])
         return cls(**{name: values[name] for name in names})
 
 

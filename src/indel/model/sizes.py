@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from indel.memory import check_fits
-from indel.model import settings
+from indel import checks
 from indel.model.backbones import BackboneConfig
 from indel.model.config import DenoiserConfig
 from indel.model.huggingface import HuggingFaceConfig
@@ -18,14 +17,14 @@ def check_size(config: DenoiserConfig) -> None:
     deletions = config.max_length if config.max_deletions is None else config.max_deletions
     rows = config.vocabulary.augmented_size + config.schedule.num_steps + deletions + 2
     own = (rows + config.trigrams) * config.backbone.width + config.max_length
-    check_fits("a denoiser", own + _of_backbone(config.backbone), bytes_each=4)
+    checks.fits_in_memory("a denoiser", own + _of_backbone(config.backbone), bytes_each=4)
 
 
 def _of_backbone(backbone: BackboneConfig) -> int:
     """The matrices of a stack: attention and feed-forward layers; 0 for one that is not known."""
     if isinstance(backbone, TransformerConfig | RotaryConfig):
         # Thin layers fit, but building millions of them takes hours.
-        settings.integer("num_layers", backbone.num_layers, least=1, most=10_000)
+        checks.integer("num_layers", backbone.num_layers, least=1, most=10_000)
         inner = backbone.num_heads * backbone.head_width
         layer = backbone.width * (4 * inner + 2 * backbone.feedforward_width)
         return backbone.num_layers * layer + backbone.num_buckets * backbone.num_heads

@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from indel.model import settings
-from indel.model.positions import POSITION_INITS, PositionInit, RelativePositions
+from indel import checks
+from indel.model.positions import POSITION_INITS, PositionInit, RelativePositions, check_buckets
 
 Activation = Literal["relu", "gated-gelu"]
 # The function, and whether it gates a second projection: T5 1.0 and T5 1.1.
@@ -50,11 +50,11 @@ class TransformerConfig:
 
     def __post_init__(self) -> None:
         for name in ("width", "num_layers", "num_heads", "head_width", "feedforward_width"):
-            settings.integer(name, getattr(self, name), least=1)
-        settings.choice("activation", self.activation, _ACTIVATIONS)
-        settings.choice("position_init", self.position_init, POSITION_INITS)
-        settings.share("dropout", self.dropout)
-        settings.buckets(self.num_buckets, self.max_distance)
+            checks.integer(name, getattr(self, name), least=1)
+        checks.choice("activation", self.activation, _ACTIVATIONS)
+        checks.choice("position_init", self.position_init, POSITION_INITS)
+        checks.number("dropout", self.dropout, least=0.0, below=1.0)
+        check_buckets(self.num_buckets, self.max_distance)
 
     def build(self, *, max_length: int, generator: torch.Generator | None = None) -> Transformer:
         """A new stack; its positions are relative, so any length will do."""
@@ -69,7 +69,7 @@ class TransformerConfig:
     def from_dict(cls, data: object) -> TransformerConfig:
         """The configuration that `to_dict` described."""
         names = [field.name for field in fields(cls)]
-        values = settings.fields("a transformer", data, ["kind", *names])
+        values = checks.fields("a transformer", data, ["kind", *names])
         return cls(**{name: values[name] for name in names})
 
 

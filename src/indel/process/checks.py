@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from indel.batch import Batch
+from indel.checks import integer
 
 # A K×K matrix of float64 with more rows than this is refused: 4096² · 8 bytes = 128 MB.
 MAX_DENSE = 4096
@@ -43,9 +44,7 @@ def distribution(name: str, values: Float[Tensor, "*rows tokens"]) -> Float[Tens
 
 def vocab_size(value: int) -> int:
     """A number of regular tokens K ≥ 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"vocab_size must be an integer ≥ 1, got {value!r}")
-    return value
+    return integer("vocab_size", value, least=1)
 
 
 def dense_size(what: str, size: int) -> None:

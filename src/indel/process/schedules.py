@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from indel.checks import integer
 from indel.process import checks
 from indel.process.jumps import Jump
 from indel.process.stacks import check_dense_stack
@@ -108,8 +109,7 @@ class Schedule:
         α_t/(1−α_t) = ℓ_t/ℓ_{t−1} − (1−d_t).
         """
         checks.vocab_size(vocab_size)
-        if isinstance(num_steps, bool) or not isinstance(num_steps, int) or num_steps < 2:
-            raise ValueError(f"num_steps must be an integer ≥ 2, got {num_steps!r}")
+        integer("num_steps", num_steps, least=2)
         times = [t / (num_steps - 1) for t in range(num_steps)]
         survived = _never_rises("deleted", deleted, times)
         unreplaced = _never_rises("replaced", replaced, times)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -40,6 +40,9 @@ class Measures(Protocol):
     def sample(self, t: Int[Tensor, "..."], noise: Float[Tensor, "..."]) -> Int[Tensor, "..."]:
         """A token drawn in proportion to its weight, from noise in [0, 1)."""
 
+    def mixture(self) -> MixtureMeasures | None:
+        """Itself as a mixture of a few parts; None for dense vectors."""
+
     def to(self, device: torch.device, dtype: torch.dtype) -> Measures:
         """The same on a device."""
 
@@ -70,6 +73,9 @@ class Kernels(Protocol):
         self, t: Int[Tensor, "..."], x: Int[Tensor, "..."], noise: Float[Tensor, "..."]
     ) -> Int[Tensor, "..."]:
         """What x becomes, from noise in [0, 1)."""
+
+    def spike_and_background(self) -> SpikeAndBackground | None:
+        """Itself as spike·I + 1·backgroundᵀ; None for dense matrices."""
 
     def to(self, device: torch.device, dtype: torch.dtype) -> Kernels:
         """The same on a device."""
@@ -196,6 +202,9 @@ class MixtureMeasures:
             token = torch.where(part == number, drawn, token)
         return token
 
+    def mixture(self) -> MixtureMeasures | None:
+        return self
+
     def to(self, device: torch.device, dtype: torch.dtype) -> MixtureMeasures:
         return MixtureMeasures(self.basis.to(device, dtype), self.weights.to(dtype).to(device))
 
@@ -222,10 +231,20 @@ class DenseMeasures:
     def sample(self, t: Int[Tensor, "..."], noise: Float[Tensor, "..."]) -> Int[Tensor, "..."]:
         return index_at(self.cumulative[t], noise)
 
+    def mixture(self) -> MixtureMeasures | None:
+        return None
+
     def to(self, device: torch.device, dtype: torch.dtype) -> DenseMeasures:
         return DenseMeasures(
             *(each.to(dtype).to(device) for each in (self.weights, self.cumulative, self.mass))
         )
+
+
+class SpikeAndBackground(NamedTuple):
+    """A_t[x, y] = spike_t·[x = y] + background_t(y)."""
+
+    spike: Float[Tensor, " times"]
+    background: MixtureMeasures
 
 
 @dataclass(frozen=True)
@@ -264,6 +283,9 @@ class MixtureKernels:
         # Where the token is kept the division may be 0/0; that entry is not used.
         rest = ((noise - keep) / (1.0 - keep)).nan_to_num(0.0).clamp(0.0, 1.0)
         return torch.where(noise < keep, x, self.drawn.sample(t, rest))
+
+    def spike_and_background(self) -> SpikeAndBackground | None:
+        return SpikeAndBackground(self.keep, self.drawn)
 
     def to(self, device: torch.device, dtype: torch.dtype) -> MixtureKernels:
         return MixtureKernels(self.keep.to(dtype).to(device), self.drawn.to(device, dtype))
@@ -307,6 +329,9 @@ class DenseKernels:
         self, t: Int[Tensor, "..."], x: Int[Tensor, "..."], noise: Float[Tensor, "..."]
     ) -> Int[Tensor, "..."]:
         return index_at(self.cumulative[t, x], noise)
+
+    def spike_and_background(self) -> SpikeAndBackground | None:
+        return None
 
     def to(self, device: torch.device, dtype: torch.dtype) -> DenseKernels:
         return DenseKernels(

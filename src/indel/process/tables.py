@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -16,7 +16,8 @@ from indel.process.stacks import (
     Basis,
     Kernels,
     Measures,
-    MixtureKernels,
+    MixtureMeasures,
+    SpikeAndBackground,
     stack_measures,
     stack_transitions,
 )
@@ -78,14 +79,15 @@ class JumpTables:
         self, t: Int[Tensor, "..."], z: Int[Tensor, "..."]
     ) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]] | None:
         """Q̄_t[x, z] = spike·[x = z] + background, 0 at padding; None for dense transitions."""
-        if not isinstance(self.kept, MixtureKernels):
+        kept = self.kept.spike_and_background()
+        if kept is None:
             return None
         inside = z.clamp(0, self.vocab_size - 1)
-        regular = self.keep[t] * self.kept.drawn.prob(t, inside)
+        regular = self.keep[t] * kept.background.prob(t, inside)
         regular = regular + self.background.prob(t, inside)
         zero = torch.zeros_like(self.keep[t])
         background = self._by_kind(z, regular, zero, self.replace_del[t])
-        spike = (self.keep * self.kept.keep)[t]
+        spike = (self.keep * kept.spike)[t]
         return self._by_kind(z, spike.expand(z.shape), zero, zero), background
 
     def _by_kind(self, z: Tensor, regular: Tensor, ins: Tensor, del_: Tensor) -> Tensor:
@@ -147,6 +149,21 @@ class StepTables:
         )
 
 
+class MixtureTables(NamedTuple):
+    """The tables of a schedule in which every transition is spike·I + 1·backgroundᵀ."""
+
+    jump: JumpTables
+    step: StepTables
+    transition: SpikeAndBackground
+    """Of a step."""
+    kept: SpikeAndBackground
+    """Of a jump, for tokens that are neither deleted nor inserted again."""
+    inserts: MixtureMeasures
+    """ᾱ_t."""
+    background: MixtureMeasures
+    """What a jump replaces tokens with in another way."""
+
+
 @dataclass(frozen=True)
 class Tables:
     """Jumps and steps of one schedule."""
@@ -166,6 +183,15 @@ class Tables:
     def dtype(self) -> torch.dtype:
         """The type all numbers are in."""
         return self.jump.stop.dtype
+
+    def mixtures(self) -> MixtureTables | None:
+        """The same with transitions as spike and background; None if any of them is dense."""
+        jump, step = self.jump, self.step
+        transition, kept = step.transition.spike_and_background(), jump.kept.spike_and_background()
+        inserts, background = jump.inserts.mixture(), jump.background.mixture()
+        if transition is None or kept is None or inserts is None or background is None:
+            return None
+        return MixtureTables(jump, step, transition, kept, inserts, background)
 
     def to(self, device: torch.device, dtype: torch.dtype) -> Tables:
         """Cast first, then move: not all devices have float64."""

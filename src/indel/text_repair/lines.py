@@ -9,9 +9,8 @@ from itertools import pairwise
 import torch
 
 from indel.batch import Batch
-from indel.data.streams import example_seeds
 from indel.model import Denoiser
-from indel.randomness import RowSeeds
+from indel.randomness import RowSeeds, seeds_for
 from indel.text_repair import defaults
 from indel.text_repair.context import ContextScore
 from indel.text_repair.draws import draw_origins
@@ -161,8 +160,7 @@ class Mender:
         )
         # By place in the line and number of the draw: the same alone and in any batch.
         seeds = [
-            example_seeds(self.seed, f"repair at {window.start}", number, 1)
-            for window, number in rows
+            seeds_for(self.seed, f"repair at {window.start}", number, 1) for window, number in rows
         ]
         drawn = draw_origins(
             self.denoiser, x_t, self.strength, generator=RowSeeds(torch.cat(seeds).to(device))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import cycle, islice
 
 from indel.batch import Batch
-from indel.data.streams import example_seeds
 from indel.model import Denoiser
-from indel.randomness import RowSeeds
+from indel.randomness import RowSeeds, seeds_for
 from indel.sampling.generation import denoise_from
 from indel.sampling.trajectories import Trajectory
 
@@ -44,7 +43,7 @@ def paper_trajectories(
         denoiser,
         Batch.from_lists([tokens] * draws, device=device),
         strength,
-        generator=RowSeeds(example_seeds(seed, "repair, the paper's way", 0, draws).to(device)),
+        generator=RowSeeds(seeds_for(seed, "repair, the paper's way", 0, draws).to(device)),
         keep_trajectories=True,
     )
     assert samples.trajectories is not None

@@ -10,11 +10,13 @@ from string import ascii_lowercase
 
 from indel.loading import load, model_folder
 from indel.model import Denoiser
+from indel.sharing import ALONE, Processes
 from indel.text_repair import defaults
 from indel.text_repair.corrections import mend
 from indel.text_repair.known_words import KnownWords
 from indel.text_repair.lines import Mender, Progress
 from indel.text_repair.results import Repair
+from indel.text_repair.shared_lines import SharedMender
 from indel.text_repair.spelling import Spelling
 from indel.text_repair.typing_channel import TypingChannel
 from indel.text_repair.weights import RepairWeights
@@ -39,6 +41,8 @@ class Repairer:
     """Words that help to judge spelling; None: those in the model's folder, if it has any."""
     weights: RepairWeights | None = None
     """How much each kind of evidence counts; None: what the folder says, or the defaults."""
+    processes: Processes = ALONE
+    """Who shares the lines of a text; by default nobody."""
 
     def __post_init__(self) -> None:
         if not 0 < self.agreement <= 1:
@@ -76,7 +80,8 @@ class Repairer:
         """
         if isinstance(texts, str):
             raise TypeError("expected a sequence of texts, got a single text")
-        return mend(texts, self.mender, agreement=self.agreement, progress=progress)
+        mender = SharedMender(self.mender, self.processes)
+        return mend(texts, mender, agreement=self.agreement, progress=progress)
 
 
 def repair(

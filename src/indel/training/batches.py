@@ -12,31 +12,16 @@ from torch import Tensor
 from indel.batch import Batch
 from indel.bound.times import TimeDistribution
 from indel.data import BatchStream
-from indel.data.streams import example_seeds
-from indel.randomness import RowSeeds
-
-
-class GivenTimes(TimeDistribution):
-    """Times that have been drawn before, for the whole batch that these rows are a part of."""
-
-    def __init__(
-        self, law: TimeDistribution, t: Int[Tensor, " batch"], weight: Float[Tensor, " batch"]
-    ) -> None:
-        super().__init__(law.prob)
-        self._drawn = t, weight
-
-    def draw(
-        self, rows: int, *, generator: object
-    ) -> tuple[Int[Tensor, " {rows}"], Float[Tensor, " {rows}"]]:
-        """The times given."""
-        return self._drawn
+from indel.randomness import RowSeeds, seeds_for
 
 
 class MicroBatch(NamedTuple):
     """Data, times and noise of some rows of a batch."""
 
     x_0: Batch
-    times: GivenTimes
+    t: Int[Tensor, " rows"]
+    weight: Float[Tensor, " rows"]
+    """Of the term at t."""
     noise: RowSeeds
 
 
@@ -86,9 +71,10 @@ class BatchPlan:
             low = self.process * self.rows + piece * count
             part, first = slice(low, low + count), number * self.batch_size + low
             x_0 = self.data.examples(first, count, "train").trimmed()
-            times = GivenTimes(law, t[part].to(device), weight[part].to(device))
             noise = RowSeeds(self._seeds("training noise", first, count).to(device))
-            pieces.append(MicroBatch(x_0.to(device), times, noise))
+            pieces.append(
+                MicroBatch(x_0.to(device), t[part].to(device), weight[part].to(device), noise)
+            )
         return pieces
 
     def step_seed(self, number: int) -> int:
@@ -97,4 +83,4 @@ class BatchPlan:
         return int(self._seeds("training dropout", place, 1))
 
     def _seeds(self, purpose: str, start: int, count: int) -> Int[Tensor, " {count}"]:
-        return example_seeds(self.seed, purpose, start, count)
+        return seeds_for(self.seed, purpose, start, count)

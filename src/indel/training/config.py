@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import torch
 
+from indel import checks
 from indel.data import BatchStream, open_data
 from indel.model import PRESETS, Denoiser, DenoiserConfig, preset_config
 from indel.model.config import EmbeddingInit
@@ -17,7 +18,6 @@ from indel.model.presets import BACKBONES, preset_backbone
 from indel.model.rotary import RotaryConfig
 from indel.model.transformer import TransformerConfig
 from indel.process import AbsorbingTransition, Schedule, Transition, UniformTransition
-from indel.training import settings
 
 _log = logging.getLogger(__name__)
 
@@ -64,14 +64,14 @@ class ProcessSection:
     """How likely a fresh insert is deleted; None: as likely as any token."""
 
     def __post_init__(self) -> None:
-        settings.whole("process.num_steps", self.num_steps, least=2, most=10_000)
+        checks.integer("process.num_steps", self.num_steps, least=2, most=10_000)
         if self.rate != 1.0:
-            settings.number("process.rate", self.rate, least=0.0, below=1.0)
-        settings.choice("process.transition", self.transition, get_args(TransitionName))
+            checks.number("process.rate", self.rate, least=0.0, below=1.0)
+        checks.choice("process.transition", self.transition, get_args(TransitionName))
         if self.absorbing_token is not None:
-            settings.whole("process.absorbing_token", self.absorbing_token, least=0)
+            checks.integer("process.absorbing_token", self.absorbing_token, least=0)
         if self.delete_inserted not in (None, 1.0):
-            settings.number("process.delete_inserted", self.delete_inserted, least=0.0, below=1.0)
+            checks.number("process.delete_inserted", self.delete_inserted, least=0.0, below=1.0)
 
     def schedule(self, vocab_size: int) -> Schedule:
         """The schedule for a vocabulary."""
@@ -131,19 +131,19 @@ class ModelSection:
     local_biases: bool | None = None
 
     def __post_init__(self) -> None:
-        settings.choice("model.preset", self.preset, PRESETS)
+        checks.choice("model.preset", self.preset, PRESETS)
         if self.backbone is not None:
-            settings.choice("model.backbone", self.backbone, BACKBONES)
-        settings.choice("model.embedding_init", self.embedding_init, get_args(EmbeddingInit))
+            checks.choice("model.backbone", self.backbone, BACKBONES)
+        checks.choice("model.embedding_init", self.embedding_init, get_args(EmbeddingInit))
         if self.start is not None and not (isinstance(self.start, str) and self.start):
             raise ValueError(f"model.start must be the name of a model, got {self.start!r}")
-        settings.flag("model.time_embedding", self.time_embedding)
-        settings.flag("model.limit_length", self.limit_length)
-        settings.choice("model.edit_weights", self.edit_weights, get_args(EditWeightsName))
-        settings.whole("model.trigrams", self.trigrams, least=0)
+        checks.flag("model.time_embedding", self.time_embedding)
+        checks.flag("model.limit_length", self.limit_length)
+        checks.choice("model.edit_weights", self.edit_weights, get_args(EditWeightsName))
+        checks.integer("model.trigrams", self.trigrams, least=0)
         for name in ("max_length", "max_deletions"):
             if getattr(self, name) is not None:
-                settings.whole(f"model.{name}", getattr(self, name), least=1)
+                checks.integer(f"model.{name}", getattr(self, name), least=1)
         try:
             self.stack()
         except ValueError as error:
@@ -233,21 +233,21 @@ class OptimizerSection:
     """Of the moving average of the weights (EMA); 0: none is kept."""
 
     def __post_init__(self) -> None:
-        settings.choice("optimizer.name", self.name, get_args(OptimizerName))
-        settings.choice("optimizer.schedule", self.schedule, get_args(RateSchedule))
+        checks.choice("optimizer.name", self.name, get_args(OptimizerName))
+        checks.choice("optimizer.schedule", self.schedule, get_args(RateSchedule))
         for name in ("learning_rate", "muon_learning_rate", "epsilon"):
-            settings.number(f"optimizer.{name}", getattr(self, name), least=0.0, more=True)
+            checks.number(f"optimizer.{name}", getattr(self, name), least=0.0, more=True)
         for name in ("momentum", "beta1", "beta2", "average_decay"):
-            settings.number(f"optimizer.{name}", getattr(self, name), least=0.0, below=1.0)
+            checks.number(f"optimizer.{name}", getattr(self, name), least=0.0, below=1.0)
         if self.embedding_learning_rate is not None:
             name, rate = "optimizer.embedding_learning_rate", self.embedding_learning_rate
-            settings.number(name, rate, least=0.0, more=True)
+            checks.number(name, rate, least=0.0, more=True)
         if self.cool_down != 1.0:
-            settings.number("optimizer.cool_down", self.cool_down, least=0.0, below=1.0)
+            checks.number("optimizer.cool_down", self.cool_down, least=0.0, below=1.0)
         for name in ("weight_decay", "clip"):
-            settings.number(f"optimizer.{name}", getattr(self, name), least=0.0)
-        settings.whole("optimizer.warm_up", self.warm_up, least=0)
-        settings.whole("optimizer.period", self.period, least=1)
+            checks.number(f"optimizer.{name}", getattr(self, name), least=0.0)
+        checks.integer("optimizer.warm_up", self.warm_up, least=0)
+        checks.integer("optimizer.period", self.period, least=1)
         if self.name == "adam" and self.weight_decay:
             raise ValueError(
                 f"optimizer.weight_decay must be 0 for 'adam', got {self.weight_decay}; "
@@ -286,16 +286,16 @@ class TrainingSection:
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "accumulate"):
-            settings.whole(f"training.{name}", getattr(self, name), least=1)
-        settings.whole("training.edit_samples", self.edit_samples, least=1, most=1000)
+            checks.integer(f"training.{name}", getattr(self, name), least=1)
+        checks.integer("training.edit_samples", self.edit_samples, least=1, most=1000)
         for name in ("save_every", "keep", "log_every"):
-            settings.whole(f"training.{name}", getattr(self, name), least=1)
+            checks.integer(f"training.{name}", getattr(self, name), least=1)
         for name in ("seed", "bad_steps"):
-            settings.whole(f"training.{name}", getattr(self, name), least=0)
-        settings.choice("training.times", self.times, get_args(TimeChoice))
-        settings.choice("training.precision", self.precision, get_args(Precision))
+            checks.integer(f"training.{name}", getattr(self, name), least=0)
+        checks.choice("training.times", self.times, get_args(TimeChoice))
+        checks.choice("training.precision", self.precision, get_args(Precision))
         for name in ("sort_by_length", "marginalise", "compile", "tensorboard"):
-            settings.flag(f"training.{name}", getattr(self, name))
+            checks.flag(f"training.{name}", getattr(self, name))
         if self.batch_size % self.accumulate:
             raise ValueError(
                 f"training.batch_size must be a multiple of training.accumulate = "
@@ -317,12 +317,12 @@ class ValidationSection:
 
     def __post_init__(self) -> None:
         for name in ("every", "batch_size"):
-            settings.whole(f"validation.{name}", getattr(self, name), least=1)
+            checks.integer(f"validation.{name}", getattr(self, name), least=1)
         # A standard error takes two.
-        settings.whole("validation.examples", self.examples, least=2)
-        settings.whole("validation.samples", self.samples, least=0)
+        checks.integer("validation.examples", self.examples, least=2)
+        checks.integer("validation.samples", self.samples, least=0)
         if self.num_times is not None:
-            settings.whole("validation.num_times", self.num_times, least=1)
+            checks.integer("validation.num_times", self.num_times, least=1)
 
 
 @dataclass(frozen=True)
@@ -381,7 +381,7 @@ class TrainingConfig:
         sections = {each.name: each for each in fields(cls)}
         for name in data:
             if name not in sections:
-                hint = settings.closest(name, sections)
+                hint = checks.closest(name, sections)
                 raise ValueError(
                     f"there is no section {name!r}{hint}; known: {', '.join(sections)}"
                 )
@@ -435,7 +435,7 @@ def _section(name: str, section: type, values: object) -> Any:
     known = [each.name for each in fields(section)]
     for key in values:
         if key not in known:
-            hint = settings.closest(str(key), known)
+            hint = checks.closest(str(key), known)
             raise ValueError(f"there is no setting {name}.{key}{hint}; known: {', '.join(known)}")
     if section is DataSection and "name" not in values:
         raise ValueError("data.name must be given: the name of a data set")

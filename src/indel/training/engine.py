@@ -187,7 +187,8 @@ class _Run:
             raise TrainingError(
                 "Muon needs whole matrices, which shards are not: set optimizer.name = 'adamw'"
             )
-        optimizers = make_optimizers(self.denoiser, config.optimizer)
+        full = torch.float32 if section.precision == "float32" else None
+        optimizers = make_optimizers(self.denoiser, config.optimizer, muon_dtype=full)
         self.base_rates = [[group["lr"] for group in o.param_groups] for o in optimizers]
         self.model, *self.optimizers = accelerator.prepare(DenoiserWork(self.denoiser), *optimizers)
         decay = config.optimizer.average_decay

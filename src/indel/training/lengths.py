@@ -8,11 +8,10 @@ from torch import Tensor
 
 from indel.batch import Batch
 from indel.data import BatchStream
-from indel.data.streams import example_seeds
 from indel.model import Denoiser
 from indel.process import Schedule, corrupt_chain
 from indel.process.length_distribution import length_distribution
-from indel.randomness import RowSeeds
+from indel.randomness import RowSeeds, seeds_for
 
 # The table then costs about max_length / (2 · 4096) nats more than the best one: 0.02.
 EXAMPLES = 4096
@@ -43,7 +42,7 @@ def _restricted_counts(
     counts = torch.zeros(max_length + 1, dtype=torch.float64)
     for start in range(0, len(x_0), _AT_ONCE):
         rows = torch.arange(start, min(start + _AT_ONCE, len(x_0)))
-        noise = RowSeeds(example_seeds(seed, "length table", start, len(rows)))
+        noise = RowSeeds(seeds_for(seed, "length table", start, len(rows)))
         chain = corrupt_chain(schedule, x_0.rows(rows), generator=noise, max_length=max_length)
         counts += torch.bincount(chain[-1].lengths, minlength=max_length + 1)
     return counts

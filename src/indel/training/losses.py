@@ -50,7 +50,6 @@ class BatchLoss:
         """The `PARTS` of each row; each term L_{t−1} counts with the weight of its t."""
         objective = Objective(
             denoiser.schedule,
-            piece.times,
             max_length=denoiser.length_limit,
             edit_samples=self.section.edit_samples,
             marginalise=self.section.marginalise,
@@ -58,7 +57,14 @@ class BatchLoss:
         )
         network = self._in_chosen_precision(denoiser)
         with torch.autocast(self.device.type, enabled=False):
-            loss = objective(network, denoiser.length, piece.x_0, generator=piece.noise)
+            loss = objective(
+                network,
+                denoiser.length,
+                piece.x_0,
+                generator=piece.noise,
+                t=piece.t,
+                weight=piece.weight,
+            )
         weighted = [loss.weight.to(term.dtype) * term for term in loss.terms]
         return torch.stack([loss.total, *weighted, loss.length], dim=1).float()
 

@@ -25,7 +25,8 @@ class Muon(torch.optim.Optimizer):
     Each group has `parts`, the number of matrices that are stacked in one weight (q, k and v; the
     two of a gated layer): each is made orthogonal alone. All matrices of one shape are made
     orthogonal in one batched product. torch's own Muon iterates in bfloat16; here that is so only
-    on devices that are fast with it, otherwise it is float32, whatever the weights are.
+    on devices that are fast with it, otherwise it is float32, whatever the weights are; `dtype`
+    decides it.
 
     Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks"
     """
@@ -37,9 +38,11 @@ class Muon(torch.optim.Optimizer):
         lr: float,
         momentum: float = 0.95,
         weight_decay: float = 0.0,
+        dtype: torch.dtype | None = None,
     ) -> None:
         defaults = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay, "parts": 1}
         super().__init__(params, defaults)
+        self.dtype = dtype
         for group in self.param_groups:
             for weight in group["params"]:
                 if weight.dim() != 2 or len(weight) % group["parts"]:
@@ -67,7 +70,7 @@ class Muon(torch.optim.Optimizer):
                     matrices = self._direction(weight, weight.grad, group)
                     alike[matrices.shape[1:], matrices.device].append((weight, matrices, group))
         for same in alike.values():
-            updates = orthogonalised(torch.cat([matrices for _, matrices, _ in same]))
+            updates = orthogonalised(torch.cat([m for _, m, _ in same]), self.dtype)
             counts = [len(matrices) for _, matrices, _ in same]
             each = torch.split_with_sizes(updates, counts)
             for (weight, _, group), update in zip(same, each, strict=True):
@@ -160,7 +163,9 @@ def _polynomial(
     return factor
 
 
-def make_optimizers(denoiser: Denoiser, section: OptimizerSection) -> list[torch.optim.Optimizer]:
+def make_optimizers(
+    denoiser: Denoiser, section: OptimizerSection, *, muon_dtype: torch.dtype | None = None
+) -> list[torch.optim.Optimizer]:
     """The optimizers of a denoiser; its table of lengths is fitted and has none.
 
     "adam" and "adamw" train all parameters, with weight decay for matrices of the backbone alone.
@@ -189,6 +194,7 @@ def make_optimizers(denoiser: Denoiser, section: OptimizerSection) -> list[torch
             lr=section.muon_learning_rate,
             momentum=section.momentum,
             weight_decay=section.weight_decay,
+            dtype=muon_dtype,
         )
         return [muon, torch.optim.AdamW([looked_up, {"params": rest}], **adam, weight_decay=0.0)]
     matrices = [w for w, _ in hidden]

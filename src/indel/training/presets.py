@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from indel.training import settings
+from indel import checks
 
 Settings = dict[str, dict[str, Any]]
 
@@ -173,7 +173,7 @@ def training_preset(task: str, scale: str, *, steps: int | None = None) -> Setti
     `huggingface:NAME`: then the recipe is scaled to the number of steps.
     """
     if ":" in task:
-        settings.choice("scale for data of one's own", scale, _OWN)
+        checks.choice("scale for data of one's own", scale, _OWN)
         preset_name, num_steps, usual = _OWN[scale]
         return {
             "data": {"name": task},
@@ -181,8 +181,8 @@ def training_preset(task: str, scale: str, *, steps: int | None = None) -> Setti
             "model": {"preset": preset_name},
             **recipe(usual if steps is None else steps),
         }
-    settings.choice("task", task, TASKS)
-    settings.choice("scale", scale, SCALES)
+    checks.choice("task", task, TASKS)
+    checks.choice("scale", scale, SCALES)
     if task == "arithmetic":
         return _ARITHMETIC[scale]
     preset = _TEXT8[scale]

@@ -12,9 +12,8 @@ from torch import nn
 from indel.batch import Batch
 from indel.bound.likelihood import evaluate
 from indel.data import ArithmeticData, BatchStream
-from indel.data.streams import example_seeds
 from indel.model import Denoiser
-from indel.randomness import RowSeeds
+from indel.randomness import RowSeeds, seeds_for
 from indel.sampling.generation import generate
 from indel.training.config import TrainingConfig
 
@@ -83,7 +82,7 @@ class Validator:
     def _samples(self, model: nn.Module) -> dict[str, Any]:
         first, count = self._part(self.config.validation.samples)
         device, seed = self.accelerator.device, self.config.training.seed
-        noise = RowSeeds(example_seeds(seed, "validation samples", first, count).to(device))
+        noise = RowSeeds(seeds_for(seed, "validation samples", first, count).to(device))
 
         def work(denoiser: Denoiser) -> Batch:
             return generate(denoiser, count, generator=noise).x

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gradio as gr
 
 from indel.web.likelihood_tab import LikelihoodTab
-from indel.web.limits import LIMITS
 from indel.web.models import Models
 from indel.web.process_tab import ProcessTab
 from indel.web.repair_tab import RepairTab
+from indel.web.request_limits import LIMITS
 from indel.web.watch_tab import WatchTab
 
 HEAD = """# indel

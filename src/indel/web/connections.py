@@ -10,7 +10,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from indel.web.limits import LIMITS
+from indel.web.request_limits import LIMITS
 
 _open: Counter[str] = Counter()
 """Connections from other machines, by address."""

@@ -13,10 +13,10 @@ import gradio as gr
 from gradio.components import Component
 from gradio.events import api
 
-from indel.web import html, limits
+from indel.web import html, request_limits
 from indel.web.jobs import Progress, in_steps
-from indel.web.limits import LIMITS, SEEDS
 from indel.web.quiet import log_error
+from indel.web.request_limits import LIMITS, SEEDS
 
 # One group for all that computes: page and API together never run more than this at once.
 GROUP = "computing"
@@ -161,4 +161,6 @@ def seed_field() -> gr.Number:
 
 def chosen_seed(given: object) -> int:
     """The seed that was given, or a random one."""
-    return secrets.randbelow(10**6) if given is None else limits.whole("seed", given, 0, SEEDS)
+    return (
+        secrets.randbelow(10**6) if given is None else request_limits.whole("seed", given, 0, SEEDS)
+    )

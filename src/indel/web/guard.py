@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from indel.web.bodies import BadBody, Calls
-from indel.web.limits import LIMITS
+from indel.web.request_limits import LIMITS
 
 BUSY = "busy, try again in a moment: too many requests are waiting already"
 # Gradio's page has its scripts and styles in itself, so inline ones must be allowed.

@@ -14,12 +14,12 @@ from indel.batch import Batch
 from indel.bound.estimates import BoundEstimate
 from indel.bound.likelihood import evaluate
 from indel.model import Denoiser
-from indel.web import html, limits
+from indel.web import html, request_limits
 from indel.web.charts import bar_chart
 from indel.web.events import Controls, publish, seed_field
 from indel.web.jobs import Report, unwatched
-from indel.web.limits import LIMITS, SEEDS
 from indel.web.models import Models
+from indel.web.request_limits import LIMITS, SEEDS
 
 EXAMPLE = (
     "the history of the city begins in the eleventh century when a small market town grew up "
@@ -90,7 +90,7 @@ class LikelihoodTab:
         self, text: str, in_place: bool = False, chains: int = 4, seed: int = 0
     ) -> dict[str, Any]:
         """An upper bound on −log₂ p_θ(text) in bits per character, its parts and its steps."""
-        model = self.models.of_text(in_place=limits.flag("in_place", in_place))
+        model = self.models.of_text(in_place=request_limits.flag("in_place", in_place))
         bits = self._bits(unwatched, model, text, chains, seed)
         return {
             "bits_per_character": bits.total,
@@ -138,8 +138,8 @@ class LikelihoodTab:
     def _bits(
         self, report: Report, model: Denoiser, text: object, chains: object, seed: object
     ) -> Bits:
-        letters = limits.letters("the text", text, LIMITS.scored_letters)
-        count = limits.whole("chains", chains, 1, LIMITS.chains)
+        letters = request_limits.letters("the text", text, LIMITS.scored_letters)
+        count = request_limits.whole("chains", chains, 1, LIMITS.chains)
         width = min(LIMITS.sequence_letters, model.config.max_length)
         # Words longer than a piece are cut; the space between two pieces is scored with neither.
         pieces = [model.vocabulary.encode(piece) for piece in wrap(letters, width)]
@@ -152,7 +152,7 @@ class LikelihoodTab:
         estimate = evaluate(
             model,
             batches(),
-            seed=limits.whole("seed", seed, 0, SEEDS),
+            seed=request_limits.whole("seed", seed, 0, SEEDS),
             progress=False,
         )
         return Bits.of(estimate, letters)

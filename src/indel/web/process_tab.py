@@ -13,13 +13,13 @@ from indel.drawing.terminal import edit_columns, step_name
 from indel.process import Edits, Schedule, corrupt_chain, summarise
 from indel.sampling.trajectories import Trajectory
 from indel.vocabularies import CharacterVocabulary
-from indel.web import html, limits
+from indel.web import html, request_limits
 from indel.web.charts import line_chart
 from indel.web.events import Controls, in_browser, publish, seed_field
 from indel.web.grids import Grid, letter_look
 from indel.web.jobs import Report, unwatched
-from indel.web.limits import LIMITS, SEEDS
 from indel.web.players import downloads, player
+from indel.web.request_limits import LIMITS, SEEDS
 from indel.web.summaries import counted, summary_svg
 
 EXAMPLE = "this sentence was typed very badly"
@@ -126,11 +126,11 @@ class ProcessTab:
 
 
 def _draw(text: object, rate: object, steps: object, at: object, seed: object) -> Chain:
-    letters = limits.letters("the sentence", text, LIMITS.sequence_letters)
-    last = limits.whole("T", steps, 2, LIMITS.steps)
-    schedule = Schedule.paper(VOCABULARY.size, last, limits.share("the rate", rate))
-    chosen = limits.whole("t", at, 0, last)
-    generator = torch.Generator().manual_seed(limits.whole("seed", seed, 0, SEEDS))
+    letters = request_limits.letters("the sentence", text, LIMITS.sequence_letters)
+    last = request_limits.whole("T", steps, 2, LIMITS.steps)
+    schedule = Schedule.paper(VOCABULARY.size, last, request_limits.share("the rate", rate))
+    chosen = request_limits.whole("t", at, 0, last)
+    generator = torch.Generator().manual_seed(request_limits.whole("seed", seed, 0, SEEDS))
     x_0 = Batch.from_lists([VOCABULARY.encode(letters)])
     states = corrupt_chain(schedule, x_0, generator=generator)
     return Chain(schedule, states, chosen, summarise(states[: chosen + 1], VOCABULARY.size))

@@ -11,11 +11,11 @@ from indel.model import Denoiser
 from indel.text_repair import defaults
 from indel.text_repair.repairer import Repairer
 from indel.text_repair.results import Repair
-from indel.web import html, limits
+from indel.web import html, request_limits
 from indel.web.events import Controls, publish, seed_field
 from indel.web.jobs import Report, unwatched
-from indel.web.limits import LIMITS, SEEDS
 from indel.web.models import Models
+from indel.web.request_limits import LIMITS, SEEDS
 
 EXAMPLE = "thisn sentsnetne wasstype vssry babdly"
 LOOK = (
@@ -47,7 +47,7 @@ class RepairTab:
         seed: int = 0,
     ) -> dict[str, Any]:
         """Mend a text: the best answer, its corrections, doubts and alternatives."""
-        model = self.models.of_text(in_place=limits.flag("in_place", in_place))
+        model = self.models.of_text(in_place=request_limits.flag("in_place", in_place))
         return asdict(self._repair(unwatched, model, text, strength, draws, seed))
 
     def build(self, *, example: bool) -> None:
@@ -128,14 +128,14 @@ class RepairTab:
         draws: object,
         seed: object,
     ) -> Repair:
-        checked = limits.text("the text", text, LIMITS.repair_letters)
+        checked = request_limits.text("the text", text, LIMITS.repair_letters)
         if not checked.strip():
             raise ValueError("the text is empty; type or paste some words")
         repairer = Repairer(
             model,
-            strength=limits.whole("strength", strength, 1, model.schedule.num_steps),
-            draws=limits.whole("draws", draws, 1, LIMITS.repair_draws),
-            seed=limits.whole("seed", seed, 0, SEEDS),
+            strength=request_limits.whole("strength", strength, 1, model.schedule.num_steps),
+            draws=request_limits.whole("draws", draws, 1, LIMITS.repair_draws),
+            seed=request_limits.whole("seed", seed, 0, SEEDS),
             batch_size=BATCH_SIZE,
             words=self.models.words,
         )

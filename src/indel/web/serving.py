@@ -16,10 +16,10 @@ from starlette.middleware import Middleware
 from indel.web.app import build_app
 from indel.web.connections import http_settings
 from indel.web.guard import Guard, tell_busy
-from indel.web.limits import LIMITS
 from indel.web.models import Models
 from indel.web.players import script, styles
 from indel.web.quiet import keep_quiet
+from indel.web.request_limits import LIMITS
 
 # What the system has: fonts from elsewhere would be asked for over the network.
 _FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "DejaVu Sans", "sans-serif")

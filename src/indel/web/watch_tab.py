@@ -9,18 +9,17 @@ from typing import Any
 import gradio as gr
 
 from indel.batch import Batch
-from indel.data.streams import example_seeds
 from indel.model import Denoiser
-from indel.randomness import RowSeeds
+from indel.randomness import RowSeeds, seeds_for
 from indel.sampling.generation import Samples, denoise_from, generate
 from indel.sampling.trajectories import Trajectory
-from indel.web import html, limits
+from indel.web import html, request_limits
 from indel.web.events import Controls, publish, seed_field
 from indel.web.grids import Grid, Look, letter_look, number_look
 from indel.web.jobs import Report, unwatched
-from indel.web.limits import LIMITS, SEEDS
 from indel.web.models import Models
 from indel.web.players import downloads, player
+from indel.web.request_limits import LIMITS, SEEDS
 
 LOOK = (
     "See a text come out of nothing: letters arrive where a + has opened a place, change, and go, "
@@ -60,7 +59,7 @@ class WatchTab:
             "arithmetic": Watched(
                 numbers,
                 number_look(numbers.vocabulary),
-                lambda name, value, most: limits.numbers(
+                lambda name, value, most: request_limits.numbers(
                     name, value, numbers.vocabulary.size, most
                 ),
             ),
@@ -141,8 +140,8 @@ class WatchTab:
     ) -> Trajectory:
         denoiser = watched.denoiser
         last = denoiser.schedule.num_steps
-        number = limits.whole("seed", seed, 0, SEEDS)
-        noise = RowSeeds(example_seeds(number, "watch", 0, 1))
+        number = request_limits.whole("seed", seed, 0, SEEDS)
+        noise = RowSeeds(seeds_for(number, "watch", 0, 1))
         total = last
 
         def callback(time: int, x_t: Batch) -> None:
@@ -153,7 +152,7 @@ class WatchTab:
                 denoiser, 1, generator=noise, callback=callback, keep_trajectories=True
             )
         else:
-            total = limits.whole("t", t, 1, last)
+            total = request_limits.whole("t", t, 1, last)
             most = min(LIMITS.sequence_letters, denoiser.config.max_length)
             x_t = Batch.from_lists([watched.read("the start", start, most)])
             samples = denoise_from(
@@ -171,6 +170,6 @@ def _of_letters(denoiser: Denoiser) -> Watched:
     vocabulary = denoiser.vocabulary
 
     def read(name: str, value: object, most: int) -> list[int]:
-        return vocabulary.encode(limits.letters(name, value, most))
+        return vocabulary.encode(request_limits.letters(name, value, most))
 
     return Watched(denoiser, letter_look(vocabulary), read)

@@ -12,7 +12,7 @@ import traceback
 from pathlib import Path
 
 from indel.training import load_config, train
-from training.small_runs import settings
+from support.small_runs import settings
 
 STEPS = {"training__steps": 60, "training__save_every": 2, "validation__every": 20}
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import torch
 from typer.main import get_command
 
-import hostile_inputs
 from indel import CharacterVocabulary
 from indel.cli import app, run
 from indel.commands.arguments import parsed_settings
 from indel.model import Denoiser
 from indel.process import Schedule
 from indel.training import load_config
+from support import hostile_inputs
 
 LIMIT = 120  # seconds for one input, on a machine that does other work too
 SMALL = {

@@ -1,34 +1,52 @@
-"""Random denoisers small enough to enumerate what they say, and the enumeration."""
+"""Random denoisers, the smallest of them small enough to enumerate what they say."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from indel import Batch, IntegerVocabulary
+from indel import Batch, CharacterVocabulary, IntegerVocabulary, Vocabulary
 from indel.model import Denoiser, DenoiserConfig, DenoiserOutput, TransformerConfig
 from indel.model.reverse import ReverseStep
 from indel.process import Schedule
 
-BACKBONE = TransformerConfig(width=8, num_layers=1, num_heads=2, head_width=4, feedforward_width=16)
 Tokens = tuple[int, ...]
 
 
 def tiny_denoiser(
-    schedule: Schedule, *, seed: int = 0, max_length: int = 6, max_deletions: int = 2
+    schedule: Schedule,
+    vocabulary: Vocabulary | None = None,
+    *,
+    seed: int = 0,
+    max_length: int = 6,
+    max_deletions: int | None = 2,
+    width: int = 8,
+    num_layers: int = 1,
+    **settings: Any,
 ) -> Denoiser:
-    """Random weights and a random table of lengths, in evaluation mode."""
+    """Random weights and a random table of lengths, in evaluation mode; numbers unless told."""
     generator = torch.Generator().manual_seed(seed)
-    vocabulary = IntegerVocabulary(schedule.vocab_size)
-    config = DenoiserConfig(BACKBONE, vocabulary, schedule, max_length, max_deletions)
+    vocabulary = vocabulary or IntegerVocabulary(schedule.vocab_size)
+    backbone = TransformerConfig(
+        width=width, num_layers=num_layers, num_heads=2, head_width=width // 2, feedforward_width=16
+    )
+    config = DenoiserConfig(backbone, vocabulary, schedule, max_length, max_deletions, **settings)
     denoiser = Denoiser(config, generator=generator)
     with torch.no_grad():
         # From the start the table is uniform, which would hide a shifted index.
         denoiser.length.logits.normal_(generator=generator)
     return denoiser.eval()
+
+
+def letter_denoiser(steps: int = 32, *, rate: float = 0.6, seed: int = 0) -> Denoiser:
+    """Reads and writes text; what it writes is noise."""
+    letters = CharacterVocabulary.text8()
+    schedule = Schedule.paper(letters.size, steps, rate)
+    return tiny_denoiser(schedule, letters, seed=seed, max_length=127, max_deletions=None, width=16)
 
 
 def sequences(tokens: Sequence[int], longest: int) -> list[Tokens]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import resource
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 
 from indel.training import TrainingConfig, TrainingError, latest, load_config, read_metrics, train
 from indel.training.checkpoints import Snapshot, read_checkpoint
+from support.programs import environment
 
 VERY_SMALL: dict[str, Any] = {
     "data.options.numbers": 16,
@@ -30,6 +30,8 @@ VERY_SMALL: dict[str, Any] = {
     "optimizer.schedule": "cosine",
     "optimizer.period": 40,
     "optimizer.average_decay": 0.99,
+    # Whatever the processor is fast with: sums in another order must agree to many digits.
+    "training.precision": "float32",
     "training.steps": 20,
     "training.batch_size": 8,
     "training.save_every": 5,
@@ -75,11 +77,11 @@ def start_program(
     """Start a very small run as a program; no file of it may grow beyond the limit."""
     arguments = json.dumps([settings(**changes), str(folder), resume, file_limit])
     return subprocess.Popen(
-        [*launcher, __file__, arguments],
+        [*launcher, "-m", "support.small_runs", arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env=environment(),
     )
 
 

@@ -1,6 +1,6 @@
 """The page with untrained models, as a process of its own.
 
-python tests/page_server.py SETTINGS    takes JSON, prints its address; ends with its input
+python -m support.page_server SETTINGS    takes JSON, prints its address; ends with its input
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from support.programs import environment
 
 
 class Server(NamedTuple):
@@ -43,7 +45,8 @@ def page_server(folder: Path, **settings: Any) -> Iterator[Server]:
     with (
         log.open("wb") as file,
         subprocess.Popen(
-            [sys.executable, __file__, json.dumps(settings)],
+            [sys.executable, "-m", "support.page_server", json.dumps(settings)],
+            env=environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=file,
@@ -69,12 +72,12 @@ def main(request_seconds: float | None = None, **settings: Any) -> None:
     """Serve."""
     import torch
 
-    from indel.web import limits
+    from indel.web import request_limits
     from indel.web.serving import running
-    from page_models import page_models
+    from support.page_models import page_models
 
     if request_seconds is not None:
-        object.__setattr__(limits.LIMITS, "request_seconds", request_seconds)
+        object.__setattr__(request_limits.LIMITS, "request_seconds", request_seconds)
     sys.addaudithook(_tell_of_connections)
     torch.set_num_threads(1)
     with running(page_models(), port=0, **settings) as address:
