@@ -182,7 +182,13 @@ def make_optimizers(
     rate = section.embedding_learning_rate
     looked_up: dict[str, Any] = {"params": embeddings} | ({} if rate is None else {"lr": rate})
     betas = (section.beta1, section.beta2)
-    adam: dict[str, Any] = {"lr": section.learning_rate, "betas": betas, "eps": section.epsilon}
+    # Fused: one pass over weights and moments, where large tables would take ten.
+    adam: dict[str, Any] = {
+        "lr": section.learning_rate,
+        "betas": betas,
+        "eps": section.epsilon,
+        "fused": True,
+    }
     # A backbone without linear layers leaves nothing to Muon.
     if section.name == "muon" and hidden:
         groups = [
