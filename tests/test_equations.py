@@ -132,7 +132,7 @@ def may_be_skipped(file: Path, test: str) -> bool:
         if isinstance(node, ast.FunctionDef) and node.name == test
     )
     own = "\n".join(map(ast.unparse, [*function.decorator_list, function]))
-    return "pytestmark" in text or "skip" in own
+    return bool(re.search(r"^pytestmark", text, re.MULTILINE)) or "skip" in own
 
 
 # ---------------------------------------------------------------- the page
