@@ -83,7 +83,7 @@ def test_progress_counts_windows_and_may_stop_the_work(mender: Mender) -> None:
         ({"strength": 0}, "strength must lie in 1…31, got 0"),
         ({"strength": 33}, "strength must lie in 1…31, got 33"),
         ({"draws": 0}, "draws must be at least 1 where no words are known, got 0"),
-        ({"width": 65}, "width ≤ 64"),
+        ({"width": 128}, "width ≤ 127"),
     ],
 )
 def test_bad_settings(mender: Mender, settings: dict[str, int], message: str) -> None:

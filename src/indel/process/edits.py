@@ -77,7 +77,7 @@ class Edits:
         return Edits(self.source.to(device), self.deletions.to(device))
 
 
-def summarise(chain: Sequence[Batch], vocab_size: int) -> Edits:
+def summarize(chain: Sequence[Batch], vocab_size: int) -> Edits:
     """The edit summary a_{0→t} of a chain x_0, x_1, …, x_t.
 
     A token's source is followed from step to step; a deletion right before an insert is a pair.
@@ -90,7 +90,7 @@ def summarise(chain: Sequence[Batch], vocab_size: int) -> Edits:
         One edit summary for each sequence.
 
     >>> chain = [Batch.from_lists([row]) for row in ([0, 1], [0, 3], [0])]  # 1 becomes DEL
-    >>> summarise(chain, vocab_size=2).deletions.tolist()
+    >>> summarize(chain, vocab_size=2).deletions.tolist()
     [[0, 1]]
 
     Paper: Fig. 2

@@ -258,7 +258,7 @@ class TrainingSection:
     counts more."""
     sort_by_length: bool = False
     edit_samples: int = 1
-    marginalise: bool = False
+    marginalize: bool = False
     precision: Precision = "auto"
     """Of the network in training: "auto" is bfloat16 where the processor has it, or what
     `accelerate launch` was told, otherwise float32. The loss is never in bfloat16."""
@@ -282,7 +282,7 @@ class TrainingSection:
             checks.integer(f"training.{name}", getattr(self, name), least=0)
         checks.choice("training.times", self.times, get_args(TimeChoice))
         checks.choice("training.precision", self.precision, get_args(Precision))
-        for name in ("sort_by_length", "marginalise", "compile", "tensorboard"):
+        for name in ("sort_by_length", "marginalize", "compile", "tensorboard"):
             checks.flag(f"training.{name}", getattr(self, name))
         if self.batch_size % self.accumulate:
             raise ValueError(
@@ -394,15 +394,37 @@ def _with_new_names(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return _limit_of_the_model(_american(data))
 
 
+_AMERICAN = (
+    ((), "optimiser", "optimizer"),
+    (("training",), "marginalise", "marginalize"),
+    (("data", "options"), "normalise", "normalize"),
+)
+"""Names of earlier versions: in which table, what they were and what they are."""
+
+
 def _american(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The section `optimiser` is `optimizer`."""
-    if "optimiser" not in data:
+    """British names of earlier versions become American."""
+    for table, former, now in _AMERICAN:
+        data = _renamed(data, table, former, now)
+    return data
+
+
+def _renamed(
+    data: Mapping[str, Any], table: tuple[str, ...], former: str, now: str
+) -> Mapping[str, Any]:
+    """With what is called `former` in a table under its name of now; tables are merged."""
+    if table:
+        inner = data.get(table[0])
+        if not isinstance(inner, Mapping):
+            return data
+        return {**data, table[0]: _renamed(inner, table[1:], former, now)}
+    if former not in data:
         return data
-    _log.warning("the section 'optimiser' of a config is called 'optimizer' now")
-    rest = {name: values for name, values in data.items() if name != "optimiser"}
-    former, now = data["optimiser"], data.get("optimizer", {})
-    both = isinstance(former, Mapping) and isinstance(now, Mapping)
-    return {**rest, "optimizer": {**now, **former} if both else former}
+    _log.warning("%r of a config is called %r now", former, now)
+    rest = {name: value for name, value in data.items() if name != former}
+    old, new = data[former], data.get(now, {})
+    both = isinstance(old, Mapping) and isinstance(new, Mapping)
+    return {**rest, now: {**new, **old} if both else old}
 
 
 def _limit_of_the_model(data: Mapping[str, Any]) -> Mapping[str, Any]:
