@@ -87,7 +87,7 @@ def main() -> None:
     )
     print("| weights | time | seed | bound, sampled edits | all edits | variance, all/sampled |")
     print("|---|---|---|---|---|---|")
-    for name, choice in (("normalised", EditWeights.normalised), ("joint", EditWeights.joint)):
+    for name, choice in (("normalised", EditWeights.normalized), ("joint", EditWeights.joint)):
         for time_embedding in (True, False):
             for seed in range(options.seeds):
                 denoiser, weights = train(

@@ -100,7 +100,7 @@ def test_qwerty_replacements_are_slips_of_the_finger() -> None:
 
 
 def test_normalise() -> None:
-    rows = chain_rows(shown("corrupt", "It's 9 o'clock!", "--normalise"), 10)
+    rows = chain_rows(shown("corrupt", "It's 9 o'clock!", "--normalize"), 10)
     assert rows[0] == "it·s·nine·o·clock"
 
 
@@ -151,7 +151,7 @@ def test_it_fits_the_terminal() -> None:
 @pytest.mark.parametrize(
     ("arguments", "value", "right"),
     [
-        (["corrupt", "Hello"], "'H' (U+0048) at position 0", "--normalise"),
+        (["corrupt", "Hello"], "'H' (U+0048) at position 0", "--normalize"),
         (["corrupt", "a", "--rate", "1.5"], "1.5", "less than or equal to 1"),
         (["corrupt", "a", "--rate", "-0.5"], "-0.5", "greater than or equal to 0"),
         (["corrupt", "a", "--rate", "nan"], "nan", "equal to 1"),

@@ -132,7 +132,7 @@ def may_be_skipped(file: Path, test: str) -> bool:
         if isinstance(node, ast.FunctionDef) and node.name == test
     )
     own = "\n".join(map(ast.unparse, [*function.decorator_list, function]))
-    return "pytestmark" in text or "skip" in own
+    return bool(re.search(r"^pytestmark", text, re.MULTILINE)) or "skip" in own
 
 
 # ---------------------------------------------------------------- the page
@@ -256,7 +256,7 @@ def paths_through_the_middle(jump: Jump, step: Step) -> dict[Any, float]:
     # Sums of floats may exceed 1 by rounding, which the machines refuse.
     numbers = (values.clamp_max(1.0) for values in (jump.insert, jump.delete, jump.replace))
     machine = compose(jump_transducer(*numbers), step_transducer(step.insert, step.matrix()))
-    arcs = machine.marginalise(1).paths_through(("A", "B"))
+    arcs = machine.marginalize(1).paths_through(("A", "B"))
     return {("".join(arc.source), "".join(arc.target), *arc.label): arc.weight for arc in arcs}
 
 

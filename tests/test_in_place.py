@@ -80,7 +80,7 @@ def example(kind: str, t: int, seed: int = 0) -> tuple[Noised, DenoiserOutput]:
     return noised, DenoiserOutput(logits * 2, deletions * 5)
 
 
-@pytest.mark.parametrize("choice", [EditWeights.normalised, EditWeights.joint])
+@pytest.mark.parametrize("choice", [EditWeights.normalized, EditWeights.joint])
 @pytest.mark.parametrize("t", range(1, STEPS + 1))
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_term_is_that_of_d3pm(kind: str, t: int, choice) -> None:

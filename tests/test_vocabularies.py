@@ -162,7 +162,7 @@ def test_other_alphabets_are_not_sent_to_text8() -> None:
     message = refusal(CharacterVocabulary("ACGT").encode, "ACGU")
     assert "'U' (U+0055) at position 3" in message
     assert "'ACGT'" in message
-    assert "normalise" not in message
+    assert "normalize" not in message
 
 
 def test_refusal_stays_short_when_the_alphabet_is_long() -> None:

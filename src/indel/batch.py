@@ -53,7 +53,20 @@ class Batch:
     def from_lists(
         cls, rows: Iterable[Sequence[int]], *, device: torch.device | str | None = None
     ) -> Batch:
-        """Pad lists of token ids."""
+        """Pad lists of token ids to one length.
+
+        Args:
+            rows: Token ids, a list for each sequence.
+            device: Where the tensors go; None: the CPU.
+
+        Returns:
+            The batch.
+
+        >>> Batch.from_lists([[1, 2], [3]]).lengths.tolist()
+        [2, 1]
+
+        Reference: docs/process.md
+        """
         lists = [list(row) for row in rows]
         for number, row in enumerate(lists):
             for position, token in enumerate(row):

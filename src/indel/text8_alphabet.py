@@ -18,6 +18,13 @@ def normalize_text8(text: str, *, strip_accents: bool = False) -> str:
     a space; runs of spaces become one, and there is none at either end (so nothing readable gives
     the empty text).
 
+    Args:
+        text: Any text.
+        strip_accents: Whether accents are taken off first, so that é is e and not a space.
+
+    Returns:
+        The text in text8's alphabet.
+
     >>> normalize_text8("In 1984, Chloé didn't.")
     'in one nine eight four chlo didn t'
 
@@ -27,6 +34,8 @@ def normalize_text8(text: str, *, strip_accents: bool = False) -> str:
 
     >>> normalize_text8("Chloé ate ½ of the soufﬂé", strip_accents=True)
     'chloe ate one two of the souffle'
+
+    Reference: Matt Mahoney, "About the test data", the filter of text8
     """
     if not isinstance(text, str):
         raise TypeError(f"expected text (str), got {type(text).__name__}")

@@ -310,7 +310,7 @@ class TokenizerVocabulary(Vocabulary):
     text nor hidden from it. What its model does not know is an error, where BPE would drop it.
     """
 
-    serialised: str
+    serialized: str
 
     def __init__(self, tokenizer: tokenizers.Tokenizer) -> None:
         library = _import_tokenizers()
@@ -327,15 +327,15 @@ class TokenizerVocabulary(Vocabulary):
             raise ValueError(
                 f"the ids of the tokenizer's {len(ids)} tokens must be 0…K−1, each used once"
             )
-        object.__setattr__(self, "serialised", copy.to_str())
+        object.__setattr__(self, "serialized", copy.to_str())
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> TokenizerVocabulary:
         """The vocabulary of a `tokenizer.json`."""
-        return cls._from_serialised(Path(path).read_text(encoding="utf-8"))
+        return cls._from_serialized(Path(path).read_text(encoding="utf-8"))
 
     @classmethod
-    def _from_serialised(cls, tokenizer: str) -> TokenizerVocabulary:
+    def _from_serialized(cls, tokenizer: str) -> TokenizerVocabulary:
         library = _import_tokenizers()
         try:
             parsed = library.Tokenizer.from_str(_require_text(tokenizer))
@@ -348,13 +348,13 @@ class TokenizerVocabulary(Vocabulary):
 
     @cached_property
     def _tokenizer(self) -> tokenizers.Tokenizer:
-        tokenizer: tokenizers.Tokenizer = _import_tokenizers().Tokenizer.from_str(self.serialised)
+        tokenizer: tokenizers.Tokenizer = _import_tokenizers().Tokenizer.from_str(self.serialized)
         return tokenizer
 
     @cached_property
     def _encoder(self) -> tuple[tokenizers.Tokenizer, int | None]:
         """The tokenizer that encodes, and the id that it gives to unknown text."""
-        data = json.loads(self.serialised)
+        data = json.loads(self.serialized)
         model = data["model"]
         if model["type"] == "Unigram":
             return self._tokenizer, model["unk_id"]
@@ -396,7 +396,7 @@ class TokenizerVocabulary(Vocabulary):
 
     def to_dict(self) -> dict[str, Any]:
         """The kind and the tokenizer's own JSON, as a string."""
-        return {"kind": "tokenizer", "tokenizer": self.serialised}
+        return {"kind": "tokenizer", "tokenizer": self.serialized}
 
     def _regular_symbol(self, token: int) -> str:
         return "".join(map(_visible, self._tokenizer.id_to_token(token) or ""))
@@ -406,7 +406,7 @@ _KINDS: dict[str, tuple[Callable[..., Vocabulary], set[str]]] = {
     "characters": (CharacterVocabulary, {"characters"}),
     "integers": (IntegerVocabulary, {"size"}),
     "bytes": (ByteVocabulary, set()),
-    "tokenizer": (TokenizerVocabulary._from_serialised, {"tokenizer"}),
+    "tokenizer": (TokenizerVocabulary._from_serialized, {"tokenizer"}),
 }
 
 

@@ -302,8 +302,8 @@ def test_importance_weights_are_averaged() -> None:
 
 
 @pytest.mark.parametrize(("schedule", "x_0"), [(SCHEDULE, (0, 1)), (PAPER, (2, 0, 1)), (PAPER, ())])
-@pytest.mark.parametrize("marginalise", [False, True])
-def test_closed_form_and_chains_agree(schedule: Schedule, x_0: Tokens, marginalise: bool) -> None:
+@pytest.mark.parametrize("marginalize", [False, True])
+def test_closed_form_and_chains_agree(schedule: Schedule, x_0: Tokens, marginalize: bool) -> None:
     denoiser = make(schedule, seed=3)
     rows = 1500
     with torch.no_grad():
@@ -311,7 +311,7 @@ def test_closed_form_and_chains_agree(schedule: Schedule, x_0: Tokens, marginali
             denoiser, repeated(x_0, rows), generator=seeds(2, rows), max_length=None
         )
         closed = closed_form_bound(
-            denoiser, repeated(x_0, rows), generator=seeds(3, rows), marginalise=marginalise
+            denoiser, repeated(x_0, rows), generator=seeds(3, rows), marginalize=marginalize
         )
     assert bool((chains.parts.limit == 0).all())
     pairs = {"total": (chains.nats, closed.nats)} | {

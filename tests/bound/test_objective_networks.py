@@ -79,12 +79,12 @@ def test_there_is_zero_probability_inside() -> None:
     assert bool((reverse.logp_previous[0, 0] == -math.inf).any())
 
 
-@pytest.mark.parametrize("marginalise", [False, True])
+@pytest.mark.parametrize("marginalize", [False, True])
 @pytest.mark.parametrize("name", THREE)
-def test_batches_of_nothing(name: str, marginalise: bool) -> None:
+def test_batches_of_nothing(name: str, marginalize: bool) -> None:
     schedule = THREE[name]
     denoiser = denoiser_of(schedule)
-    objective = Objective(schedule, marginalise=marginalise)
+    objective = Objective(schedule, marginalize=marginalize)
     for rows in ([], [[]], [[], [], [], [], [], [], [], []]):
         batch = Batch.from_lists(rows)
         generator = torch.Generator().manual_seed(0)

@@ -267,7 +267,7 @@ def test_the_length_term_knows_impossible_lengths() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"edit_samples": 3}, {"marginalise": True}, {"weights": "joint"}],
+    [{}, {"edit_samples": 3}, {"marginalize": True}, {"weights": "joint"}],
     ids=["one summary", "three summaries", "all summaries", "joint"],
 )
 def test_the_loss_is_unbiased_for_any_law_of_times(options: dict) -> None:

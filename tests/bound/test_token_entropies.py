@@ -52,7 +52,7 @@ def example(schedule: Schedule, t: int, seed: int = 0) -> tuple[Noised, list[tor
     return noised, logits
 
 
-@pytest.mark.parametrize("choice", [EditWeights.normalised, EditWeights.joint])
+@pytest.mark.parametrize("choice", [EditWeights.normalized, EditWeights.joint])
 @pytest.mark.parametrize("t", range(1, STEPS + 1))
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_fast_terms_equal_dense_terms(name: str, t: int, choice) -> None:

@@ -134,7 +134,7 @@ def test_long_records_give_random_parts(tmp_path: Path) -> None:
 def test_normalised_text(tmp_path: Path) -> None:
     path = on_disk(tmp_path / "d", train=["Hello, World 2!"] * 40)
     vocabulary = CharacterVocabulary.text8()
-    data = HuggingFaceText(path, vocabulary, 30, normalise=True)
+    data = HuggingFaceText(path, vocabulary, 30, normalize=True)
     assert vocabulary.decode(data.examples(0, 1).to_lists()[0]) == "hello world two"
     with pytest.raises(DataError, match=r"d', record 0: character 'H' .* not in the vocabulary"):
         HuggingFaceText(path, vocabulary, 30).examples(0, 1)

@@ -28,7 +28,7 @@ def test_names_open_their_streams(tmp_path: Path) -> None:
     assert isinstance(files, TextFiles)
     assert files.vocabulary == ByteVocabulary()
     records = open_data(
-        f"huggingface:{path}", vocabulary=ByteVocabulary(), max_length=7, normalise=True
+        f"huggingface:{path}", vocabulary=ByteVocabulary(), max_length=7, normalize=True
     )
     assert isinstance(records, HuggingFaceText)
     assert records.vocabulary.decode(records.examples(0, 1).to_lists()[0]) in "some text"

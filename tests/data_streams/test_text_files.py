@@ -116,7 +116,7 @@ def test_the_vocabulary_is_found_unless_it_is_given(tmp_path: Path) -> None:
     written(tmp_path, {"a.txt": "cab" * 50, "b.txt": "é" * 9})
     data = TextFiles(tmp_path, chunk_length=4, cache=tmp_path)
     assert data.vocabulary == CharacterVocabulary("abcé")
-    data = TextFiles(tmp_path, chunk_length=4, normalise=True, cache=tmp_path)
+    data = TextFiles(tmp_path, chunk_length=4, normalize=True, cache=tmp_path)
     assert data.vocabulary == TEXT8
 
 
@@ -133,7 +133,7 @@ def test_encoded_once_and_again_after_a_change(
     assert encoded.stat().st_ino == made
     assert all_tokens(again) == all_tokens(first)
     TextFiles(path, ByteVocabulary(), 5)
-    TextFiles(path, TEXT8, 5, normalise=True)
+    TextFiles(path, TEXT8, 5, normalize=True)
     assert len(list((tmp_path / "cache" / "tokens").iterdir())) == 3
     path.write_text("xyz " * 50)
     assert TEXT8.decode(all_tokens(TextFiles(path, TEXT8, 5))[:4]) == "xyz "
@@ -184,7 +184,7 @@ def test_unknown_character_is_placed(tmp_path: Path) -> None:
         DataError, match=r"t.txt, in the text from about byte 0 on: .*'\.'.*position 3"
     ):
         TextFiles(path, TEXT8, 5, cache=tmp_path)
-    assert TextFiles(path, TEXT8, 5, normalise=True, cache=tmp_path).size("train") == 181
+    assert TextFiles(path, TEXT8, 5, normalize=True, cache=tmp_path).size("train") == 181
 
 
 @pytest.mark.parametrize("text", ["", "abc " * 20])

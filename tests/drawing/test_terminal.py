@@ -20,7 +20,7 @@ from indel.drawing.terminal import (
     render_summary,
     trace,
 )
-from indel.process import Edits, Schedule, corrupt_chain, summarise
+from indel.process import Edits, Schedule, corrupt_chain, summarize
 
 LETTERS = CharacterVocabulary("abcdefghij")
 
@@ -54,7 +54,7 @@ def spelled(batch: Batch, vocabulary: Vocabulary) -> str:
 
 
 def summary_of(chain: list[Batch], vocabulary: Vocabulary, width: int = 500) -> Text:
-    edits = summarise(chain, vocabulary.size)
+    edits = summarize(chain, vocabulary.size)
     t = len(chain) - 1
     return render_summary(chain[0], chain[-1], edits, vocabulary, t=t, width=width)
 
@@ -148,7 +148,7 @@ def test_column_order_agrees_with_every_row() -> None:
 def test_summaries_spell_both_sequences_and_mark_each_edit() -> None:
     for chain, vocabulary in random_chains():
         for t in range(len(chain)):
-            edits = summarise(chain[: t + 1], vocabulary.size)
+            edits = summarize(chain[: t + 1], vocabulary.size)
             above, signs, below, *_ = summary_of(chain[: t + 1], vocabulary).plain.splitlines()
             assert above[6:].replace(" ", "") == spelled(chain[0], vocabulary)
             assert below[6:].replace(" ", "") == spelled(chain[t], vocabulary)
@@ -161,7 +161,7 @@ def test_summaries_spell_both_sequences_and_mark_each_edit() -> None:
 
 def test_counts_add_up() -> None:
     for chain, vocabulary in random_chains():
-        edits = summarise(chain, vocabulary.size)
+        edits = summarize(chain, vocabulary.size)
         columns = edit_columns(chain[0], chain[-1], edits, vocabulary)
         numbers = {fate: sum(column.fate is fate for column in columns) for fate in Fate}
         last = summary_of(chain, vocabulary).plain.splitlines()[-1]

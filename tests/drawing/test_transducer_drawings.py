@@ -215,7 +215,7 @@ def only(machine: Transducer, variables: tuple[str, ...], source: Any, target: A
 @pytest.mark.parametrize("vocab_size", [1, 2, 4])
 def test_groups_do_not_depend_on_the_vocabulary(vocab_size: int) -> None:
     jump, step = symbolic_jump(vocab_size), symbolic_step(vocab_size)
-    machine = compose(jump, step).marginalise(1)
+    machine = compose(jump, step).marginalize(1)
     names = TokenNames(vocab_size)
     written = {
         (g.source, g.target): weight_formula(g, names).replace(r"\,", "")

@@ -36,7 +36,7 @@ from support.frequencies import chi_square_p, count
 from support.reverse_reference import reference
 
 CPU = torch.device("cpu")
-WEIGHTS = {"normalised": EditWeights.normalised, "joint": EditWeights.joint}
+WEIGHTS = {"normalised": EditWeights.normalized, "joint": EditWeights.joint}
 
 
 def in_steps(

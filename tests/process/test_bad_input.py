@@ -32,7 +32,7 @@ from indel.process import (
     posterior,
     sample_edits,
     step_parents,
-    summarise,
+    summarize,
 )
 from indel.process.measures import Measure
 from support.bad_inputs import (
@@ -198,7 +198,7 @@ TOKENS: list[Case] = [
         lambda: posterior(SCHEDULE, X_0, ENDED, None, 1),
         ["x_t", "token 5", "INS = 3"],
     ),
-    ("start of a summary", lambda: summarise([MARKED], 3), ["chain[0]", "token 4", "0…2"]),
+    ("start of a summary", lambda: summarize([MARKED], 3), ["chain[0]", "token 4", "0…2"]),
 ]
 TIMES: list[Case] = [
     ("t = 0 in a step", lambda: SCHEDULE.step(0), ["t ", "0", "1…4"]),
@@ -249,7 +249,7 @@ PAIRS: list[Case] = [
     ),
     (
         "a chain",
-        lambda: summarise([X_0, Batch.from_lists([[1]])], 3),
+        lambda: summarize([X_0, Batch.from_lists([[1]])], 3),
         ["equally many", "'x_prev': 2", "'x_t': 1"],
     ),
     (
@@ -257,7 +257,7 @@ PAIRS: list[Case] = [
         lambda: step_parents(X_0, Batch.from_lists([[0, 1, 2], [1, 1]]), 3),
         ["row 1", "2", "1", "not INS", "not DEL"],
     ),
-    ("no chain", lambda: summarise([], 3), ["chain", "at least x_0"]),
+    ("no chain", lambda: summarize([], 3), ["chain", "at least x_0"]),
     (
         "not increasing",
         lambda: source([[1, 0, -1], [0, -1, -1]]),

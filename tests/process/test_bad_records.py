@@ -13,7 +13,7 @@ from indel.process import (
     log_prob_edits,
     posterior,
     step_parents,
-    summarise,
+    summarize,
 )
 from indel.process.measures import Measure
 from indel.process.transitions import transition_from_dict
@@ -63,7 +63,7 @@ LET_THROUGH_ONCE: list[Case] = [
     ),
     (
         "EOS in a chain",
-        lambda: summarise([X_0, Batch.from_lists([[0, 1, 5], [1]])], 3),
+        lambda: summarize([X_0, Batch.from_lists([[0, 1, 5], [1]])], 3),
         ["chain[1]", "token 5", "INS = 3"],
     ),
     (

@@ -16,7 +16,7 @@ from indel.process import (
     corrupt_chain,
     log_prob_edits,
     step_parents,
-    summarise,
+    summarize,
 )
 from support.cases import Case, oracle_steps
 
@@ -57,7 +57,7 @@ def test_summary_of_figure_2() -> None:
     b's DEL stands right before h, which was inserted: a deletion–insertion pair, so that our
     summary has b ↦ h where the figure draws b deleted and h inserted.
     """
-    edits = summarise([batch(text) for text in FIGURE_2], len(LETTERS))
+    edits = summarize([batch(text) for text in FIGURE_2], len(LETTERS))
     found = dict(zip(enumerate(FIGURE_2[-1]), edits.source[0].tolist(), strict=True))
     assert found == {
         (0, "a"): 0,
@@ -80,7 +80,7 @@ def test_summaries_on_the_way_through_figure_2() -> None:
         ([0, -1, 1, -1, 2, 3, 5, -1], [0, 0, 0, 0, 0, 0, 1, 0, 0]),
     ]
     for steps, (source, deletions) in enumerate(expected, start=1):
-        edits = summarise(chain[:steps], len(LETTERS))
+        edits = summarize(chain[:steps], len(LETTERS))
         assert edits.source[0].tolist() == source
         assert edits.deletions[0].tolist() == deletions
 
@@ -88,8 +88,8 @@ def test_summaries_on_the_way_through_figure_2() -> None:
 def test_rows_of_other_lengths_do_not_disturb_it() -> None:
     others = [["", "++", "ab", "ab"], ["abc", "---", "", ""], ["a", "-+", "b", "-"]]
     chain = [batch(*texts) for texts in zip(FIGURE_2, *others, strict=True)]
-    edits = summarise(chain, len(LETTERS))
-    alone = summarise([batch(text) for text in FIGURE_2], len(LETTERS))
+    edits = summarize(chain, len(LETTERS))
+    alone = summarize([batch(text) for text in FIGURE_2], len(LETTERS))
     assert torch.equal(edits.source[0], alone.source[0])
     assert torch.equal(edits.deletions[0], alone.deletions[0])
     assert edits.source[1:, :2].tolist() == [[-1, -1], [-1, -1], [0, -1]]
@@ -118,7 +118,7 @@ def test_rows_of_other_lengths_do_not_disturb_it() -> None:
     ],
 )
 def test_small_chains_by_hand(chain: list[str], source: list[int], deletions: list[int]) -> None:
-    edits = summarise([batch(text) for text in chain], len(LETTERS))
+    edits = summarize([batch(text) for text in chain], len(LETTERS))
     assert edits.source[0].tolist() == source
     assert edits.deletions[0].tolist() == deletions
     assert oracles.source_of_chain([letters(text) for text in chain], len(LETTERS)) == tuple(source)
@@ -154,7 +154,7 @@ def possible_batches(draw: st.DrawFn) -> tuple[int, list[list[tuple[int, ...]]]]
 def test_summary_is_the_definition(drawn: tuple[int, list[list[tuple[int, ...]]]]) -> None:
     size, rows = drawn
     chain = [Batch.from_lists(sequences) for sequences in zip(*rows, strict=True)]
-    edits = summarise(chain, size)
+    edits = summarize(chain, size)
     for row, sequences in enumerate(rows):
         length = len(sequences[-1])
         source = oracles.source_of_chain(sequences, size)
@@ -187,7 +187,7 @@ def test_sampled_chains_have_edits_of_positive_probability(drawn) -> None:
     schedule, size = Case(steps, x_0, ()).schedule, steps[0].vocab_size
     generator = torch.Generator().manual_seed(seed % 2**32)
     chain = corrupt_chain(schedule, Batch.from_lists([x_0] * 4), generator=generator)
-    edits = summarise(chain, size)
+    edits = summarize(chain, size)
     logp = log_prob_edits(schedule, chain[0], chain[-1], edits, len(steps))
     assert (logp > -torch.inf).all()
     for row in range(4):
@@ -206,7 +206,7 @@ def test_paper_chains_have_edits_of_positive_probability() -> None:
         generator = torch.Generator().manual_seed(1)
         chain = corrupt_chain(schedule, x_0, generator=generator)
         for t in range(schedule.num_steps + 1):
-            edits = summarise(chain[: t + 1], schedule.vocab_size)
+            edits = summarize(chain[: t + 1], schedule.vocab_size)
             logp = log_prob_edits(schedule, x_0, chain[t], edits, t)
             assert (logp > -torch.inf).all()
 
@@ -256,18 +256,18 @@ def test_what_stands_at_padding_has_no_probability() -> None:
 
 
 def test_edits_can_be_compared() -> None:
-    first, second = (summarise([batch(text) for text in FIGURE_2], len(LETTERS)) for _ in "12")
+    first, second = (summarize([batch(text) for text in FIGURE_2], len(LETTERS)) for _ in "12")
     assert (first == second) in (True, False)
 
 
 def test_edits_can_be_moved() -> None:
-    edits = summarise([batch(text) for text in FIGURE_2], len(LETTERS))
+    edits = summarize([batch(text) for text in FIGURE_2], len(LETTERS))
     moved = edits.to("cpu")
     assert torch.equal(moved.source, edits.source)
     assert torch.equal(moved.deletions, edits.deletions)
 
 
 def test_a_chain_of_nothing_but_x_0_keeps_all() -> None:
-    edits = summarise([Batch.from_lists([[0, 1, 1], [], [2]])], 3)
+    edits = summarize([Batch.from_lists([[0, 1, 1], [], [2]])], 3)
     assert edits.source.tolist() == [[0, 1, 2], [-1, -1, -1], [0, -1, -1]]
     assert not edits.deletions.any()

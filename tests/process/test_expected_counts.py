@@ -13,7 +13,7 @@ from indel.process import (
     Schedule,
     corrupt,
     corrupt_chain,
-    summarise,
+    summarize,
 )
 from support.schedule_cases import (
     EXACT,
@@ -91,7 +91,7 @@ def test_expected_numbers_of_tokens_agree_with_chains(kind: str, delete_inserted
     generator = torch.Generator().manual_seed(7)
     chain = corrupt_chain(schedule, x_0, generator=generator)
     for t in (1, 3, 6, 7, 8):
-        edits = summarise(chain[: t + 1], schedule.vocab_size)
+        edits = summarize(chain[: t + 1], schedule.vocab_size)
         found = counted(schedule, chain[t], edits.source)
         assert_within_four_standard_errors(found, expected_counts(schedule, X_0, t))
 

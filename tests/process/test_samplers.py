@@ -15,7 +15,7 @@ from indel.process import (
     corrupt_chain,
     corrupt_step,
     sample_edits,
-    summarise,
+    summarize,
 )
 from oracles import OracleStep
 from support.cases import library_step
@@ -88,7 +88,7 @@ def draw_short_jump(schedule: Schedule, generator: torch.Generator) -> dict[Outc
 
 def draw_chain(schedule: Schedule, generator: torch.Generator) -> dict[Outcome, int]:
     chain = corrupt_chain(schedule, repeated(X_0), generator=generator)
-    source = summarise(chain, schedule.vocab_size).source
+    source = summarize(chain, schedule.vocab_size).source
     return count(chain[-1].tokens, source, lengths=chain[-1].lengths, longest=LONGEST)
 
 

@@ -51,7 +51,7 @@ def test_the_composed_machine(x_0: list[int], x_t: list[int]) -> None:
     schedule = Schedule.paper(3, 8, 0.6)
     machine = jump_transducer(*_parameters(schedule, 3))
     both = compose(swap_transducer(3, 0.1), machine)
-    assert both.marginalise(1).probability(x_0, x_t) == pytest.approx(
+    assert both.marginalize(1).probability(x_0, x_t) == pytest.approx(
         swapped(schedule, x_0, x_t, 3, 0.1), rel=1e-9
     )
 

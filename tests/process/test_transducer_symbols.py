@@ -59,7 +59,7 @@ def assert_equal(found: Any, expected: Any) -> None:
 
 
 def paths(vocab_size: int, source: Any, target: Any) -> dict[Any, Any]:
-    machine = symbolic_product(vocab_size).marginalise(MIDDLE_TAPE)
+    machine = symbolic_product(vocab_size).marginalize(MIDDLE_TAPE)
     found = [a for a in machine.paths_through(AB) if (a.source, a.target) == (source, target)]
     assert len({arc.label for arc in found}) == len(found)
     return {arc.label: arc.weight for arc in found}
@@ -69,7 +69,7 @@ def paths(vocab_size: int, source: Any, target: Any) -> dict[Any, Any]:
 def test_symbolic_product_is_figure_5(vocab_size: int) -> None:
     jump, matrix = symbols(vocab_size)
     assert arcs_of(symbolic_product(vocab_size)) == figure5_arcs(jump, INSERT, matrix)
-    marginal = symbolic_product(vocab_size).marginalise(MIDDLE_TAPE)
+    marginal = symbolic_product(vocab_size).marginalize(MIDDLE_TAPE)
     assert arcs_of(marginal) == figure6_arcs(jump, INSERT, matrix)
 
 

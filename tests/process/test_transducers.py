@@ -116,7 +116,7 @@ def test_composition_is_figure_5(process: tuple[int, Any]) -> None:
 def test_marginalising_the_middle_tape_is_figure_6(process: tuple[int, Any]) -> None:
     vocab_size, chain = process
     jump = run(chain[:-1], vocab_size)
-    machine = compose(jump_transducer(*jump), step_transducer(*chain[-1])).marginalise(MIDDLE_TAPE)
+    machine = compose(jump_transducer(*jump), step_transducer(*chain[-1])).marginalize(MIDDLE_TAPE)
     assert machine.states == (AA, AB, BB)
     assert machine.tape_sizes == (vocab_size, vocab_size + 2)
     assert arcs_of(machine) == figure6_arcs(jump, *chain[-1])
@@ -237,7 +237,7 @@ def test_marginal_is_the_sum_over_all_middle_sequences(x: Any, z: Any) -> None:
     loop, runs = float(jump_numbers[0][-1]), len(x) + non_del + 1
     bound = sum(comb(m + runs - 1, runs - 1) * loop**m for m in range(most - len(x) + 1, 200))
     assert bound < 1e-6
-    for machine in (composed.marginalise(MIDDLE_TAPE), derive_jump(jump, step)):
+    for machine in (composed.marginalize(MIDDLE_TAPE), derive_jump(jump, step)):
         assert 0 < machine.probability(x, z) - total <= bound
     for y in short(3, 2):
         if sum(token != 2 for token in y) != non_del:
@@ -250,7 +250,7 @@ def test_elimination_keeps_every_probability(process: tuple[int, Any]) -> None:
     vocab_size, chain = process
     jump = jump_transducer(*run(chain[:-1], vocab_size))
     step = step_transducer(*chain[-1])
-    marginal = compose(jump, step).marginalise(MIDDLE_TAPE)
+    marginal = compose(jump, step).marginalize(MIDDLE_TAPE)
     derived = derive_jump(jump, step)
     for x, z in product(short(vocab_size, 1), short(vocab_size + 2, 2)):
         assert derived.probability(x, z) == marginal.probability(x, z)
@@ -341,8 +341,8 @@ def small_step() -> Transducer:
             lambda: derive_jump(compose(identity_transducer(1), small_step()), small_step()),
             "two tapes",
         ),
-        (lambda: small_step().marginalise(2), "tape must be one of 0…1"),
-        (lambda: small_step().marginalise(0).marginalise(0), "not the only one"),
+        (lambda: small_step().marginalize(2), "tape must be one of 0…1"),
+        (lambda: small_step().marginalize(0).marginalize(0), "not the only one"),
         (lambda: small_step().eliminate("A"), "initial or an accepting"),
         (lambda: small_step().eliminate("B"), "initial or an accepting"),
         (lambda: small_step().eliminate("C"), "no state 'C'"),

@@ -86,7 +86,7 @@ def test_a_bold_guess_at_an_impossible_edit(t: int, favourite: int, sharpening: 
     rows = [[0, 2, 1], [2], []] if t == 1 else [[0, 2, DEL], [DEL], [1]] if t == 2 else [[DEL], []]
     seen = Batch.from_lists(rows)
     times, tables = torch.full((len(rows),), t), SCHEDULE.tables(torch.device("cpu"))
-    weights = EditWeights.normalised(tables.jump)
+    weights = EditWeights.normalized(tables.jump)
     output = sharpened(
         outputs(seen, favourite),
         seen,
@@ -107,7 +107,7 @@ def test_a_bold_guess_at_an_impossible_edit(t: int, favourite: int, sharpening: 
 def test_barring_the_impossible_does_not_change_the_law() -> None:
     seen = Batch.from_lists([[0, 2, DEL, 1], [2]])
     times, tables = torch.tensor([2, 1]), SCHEDULE.tables(torch.device("cpu"))
-    weights = EditWeights.normalised(tables.jump)
+    weights = EditWeights.normalized(tables.jump)
     generator = torch.Generator().manual_seed(1)
     output = DenoiserOutput(
         torch.randn(2, 4, 4, generator=generator), torch.randn(2, 5, 4, generator=generator)
@@ -125,7 +125,7 @@ def test_barring_the_impossible_does_not_change_the_law() -> None:
 def test_off_returns_the_logits_themselves() -> None:
     seen = Batch.from_lists([[0]])
     output, tables = outputs(seen, 0), SCHEDULE.tables(torch.device("cpu"))
-    weights = EditWeights.normalised(tables.jump)
+    weights = EditWeights.normalized(tables.jump)
     same = sharpened(output, seen, torch.tensor([1]), tables, weights, tokens=OFF, deletions=OFF)
     assert same.logits_token is output.logits_token
     assert same.logits_deletions is output.logits_deletions

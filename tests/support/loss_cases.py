@@ -28,7 +28,7 @@ from oracles import Tokens
 from support.cases import steps_of
 
 CPU = torch.device("cpu")
-WEIGHTS = {"normalised": EditWeights.normalised, "joint": EditWeights.joint}
+WEIGHTS = {"normalised": EditWeights.normalized, "joint": EditWeights.joint}
 
 
 def then_delete_all(steps: list[Step]) -> Schedule:

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -168,8 +169,14 @@ def test_configs_with_the_former_spelling_load_with_a_warning(
 ) -> None:
     former = load_config("arithmetic", "tiny").to_dict()
     former["optimiser"] = former.pop("optimizer") | {"warm_up": 7}
+    former["training"]["marginalise"] = not former["training"].pop("marginalize")
+    former["data"]["options"]["normalise"] = True
     loaded = TrainingConfig.from_dict(former)
     assert loaded.optimizer.warm_up == 7
-    assert "'optimiser' of a config is called 'optimizer' now" in caplog.text
+    assert loaded.training.marginalize
+    assert loaded.data.options.pop("normalize")
+    for name in ("optimiser", "marginalise", "normalise"):
+        assert f"{name!r} of a config is called {name.replace('is', 'iz')!r} now" in caplog.text
+    loaded = replace(loaded, training=replace(loaded.training, marginalize=False))
     changed = load_config("arithmetic", "tiny", overrides={"optimiser.warm_up": 7})
     assert changed == loaded

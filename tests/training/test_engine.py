@@ -51,13 +51,13 @@ def test_accumulation_trains_as_one_batch(tmp_path: Path) -> None:
 
 def test_processes_and_micro_batches_cut_the_same_batch() -> None:
     data = very_small().open_data()
-    law, cpu = TimeDistribution.uniform(4), torch.device("cpu")
+    distribution, cpu = TimeDistribution.uniform(4), torch.device("cpu")
 
     def rows(processes: int, accumulate: int) -> list[object]:
         found: list[object] = []
         for process in range(processes):
             plan = BatchPlan(data, 8, accumulate, 5, process, processes)
-            for piece in plan.micro_batches(3, law, device=cpu):
+            for piece in plan.micro_batches(3, plan.times(3, distribution), device=cpu):
                 found += zip(
                     piece.x_0.to_lists(),
                     piece.t.tolist(),

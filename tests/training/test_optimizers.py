@@ -19,7 +19,7 @@ from indel.training.learning_rates import (
     rate_factor,
     reciprocal_square_root,
 )
-from indel.training.optimizers import _ITERATIONS, _QUINTIC, Muon, make_optimizers, orthogonalised
+from indel.training.optimizers import _ITERATIONS, _QUINTIC, Muon, make_optimizers, orthogonalized
 from support.small_runs import very_small
 
 
@@ -31,7 +31,7 @@ def denoiser_of(config: TrainingConfig) -> Denoiser:
 def test_orthogonalised_singular_values_are_near_one(shape: tuple[int, int]) -> None:
     generator = torch.Generator().manual_seed(0)
     matrices = torch.randn(20, *shape, generator=generator)
-    found = orthogonalised(matrices, torch.float32)
+    found = orthogonalized(matrices, torch.float32)
     values = torch.linalg.svdvals(found)
     # Values below a hundredth of the norm are beyond the reach of four iterations.
     reached = torch.linalg.svdvals(matrices) > 0.02 * torch.linalg.matrix_norm(matrices)[:, None]
@@ -49,11 +49,11 @@ def test_orthogonalised_singular_values_are_near_one(shape: tuple[int, int]) -> 
 def test_the_update_is_in_float32_whatever_the_products_are_in(dtype: torch.dtype) -> None:
     matrix = torch.randn(6, 6, generator=torch.Generator().manual_seed(0))
     half = matrix.bfloat16()
-    found = orthogonalised(half, dtype)
+    found = orthogonalized(half, dtype)
     assert found.dtype == torch.float32
-    assert torch.equal(found, orthogonalised(half.float(), dtype))
-    assert torch.equal(orthogonalised(torch.zeros(3, 3), dtype), torch.zeros(3, 3))
-    assert (found - orthogonalised(half, torch.float32)).abs().max() < 0.1
+    assert torch.equal(found, orthogonalized(half.float(), dtype))
+    assert torch.equal(orthogonalized(torch.zeros(3, 3), dtype), torch.zeros(3, 3))
+    assert (found - orthogonalized(half, torch.float32)).abs().max() < 0.1
 
 
 def test_stacked_matrices_are_orthogonalised_apart() -> None:
@@ -196,5 +196,5 @@ def test_both_ways_to_orthogonalise_agree(shape: tuple[int, int]) -> None:
         wide = a * wide + b * square @ wide + c * square @ square @ wide
     expected = wide.T if shape[0] > shape[1] else wide
     torch.testing.assert_close(
-        orthogonalised(matrix, torch.float32).double(), expected, atol=1e-4, rtol=1e-3
+        orthogonalized(matrix, torch.float32).double(), expected, atol=1e-4, rtol=1e-3
     )

@@ -103,7 +103,7 @@ def closed_form_bound(
     *,
     generator: Randomness,
     num_times: int | None = None,
-    marginalise: bool = False,
+    marginalize: bool = False,
     weights: EditWeights | None = None,
 ) -> SequenceBounds:
     """The bound without a length limit, from a jump to x_t and closed forms for each t.
@@ -115,7 +115,7 @@ def closed_form_bound(
     It has the mean of `chain_bound` with no limit, by another way: a check. Its noise is mostly
     larger (std 8.3 against 2.2 nats on a toy language at rate 0.5): each t has an x_t of its own,
     and only along one chain does log q(x_t|x_0) cancel between the terms.
-    `marginalise` sums over all edit summaries a instead of taking the one that was drawn;
+    `marginalize` sums over all edit summaries a instead of taking the one that was drawn;
     `num_times` chooses random t, as in `chain_bound`.
 
     Paper: Eqs. (2) and (3)
@@ -129,7 +129,7 @@ def closed_form_bound(
     for t in times:
         noised = Noised.draw(schedule, x_0, t, generator=noise)
         output = _predict(denoiser, noised.seen, t)
-        known = noised.with_edits(None) if marginalise else noised
+        known = noised.with_edits(None) if marginalize else noised
         term = step_terms(schedule, output, known, weights)
         terms.append(_Terms(*term, torch.zeros_like(term.total)))
     cross_entropy = length_term(schedule, denoiser.length, x_0.lengths)

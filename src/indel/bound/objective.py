@@ -75,7 +75,7 @@ class Objective:
     """Over-long x_t are drawn again, as in the paper; None means no limit."""
     edit_samples: int = 1
     """How many edit summaries are averaged; 1 takes the one that made x_t."""
-    marginalise: bool = False
+    marginalize: bool = False
     """Sum over all edit summaries instead: lower variance, at a higher price."""
     weights: EditWeights | None = None
 
@@ -114,7 +114,7 @@ class Objective:
 
     def _terms(self, output: DenoiserOutput, noised: Noised, generator: Randomness) -> StepTerms:
         """Averaged over the edit summaries; q has drawn these, so it can make them."""
-        if self.marginalise:
+        if self.marginalize:
             return _possible_terms(self.schedule, output, noised.with_edits(None), self.weights)
         draws = [noised]
         for _ in range(self.edit_samples - 1):
@@ -142,7 +142,7 @@ def _possible_terms(
 ) -> StepTerms:
     """`step_terms` for edits that q can make, in the fast way if there is one."""
     tables = schedule.tables(noised.x_t.device)
-    weights = EditWeights.normalised(tables.jump) if weights is None else weights
+    weights = EditWeights.normalized(tables.jump) if weights is None else weights
     mixtures = tables.mixtures()
     if noised.edits is None or mixtures is None:
         return _dense_terms(schedule, output, noised, weights)

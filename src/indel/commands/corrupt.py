@@ -43,8 +43,11 @@ def corrupt(
     align: Annotated[
         bool, typer.Option("--align", help="Give each letter a column of its own.")
     ] = False,
-    normalise: Annotated[
-        bool, typer.Option("--normalise", help="First rewrite the text in a–z and spaces.")
+    normalize: Annotated[
+        bool,
+        typer.Option(
+            "--normalize", "--normalise", help="First rewrite the text in a–z and spaces."
+        ),
     ] = False,
 ) -> None:
     """Show how the forward process takes a sentence apart, step by step."""
@@ -57,19 +60,19 @@ def corrupt(
 
     from indel import Batch, CharacterVocabulary, normalize_text8
     from indel.drawing import terminal
-    from indel.process import Schedule, corrupt_chain, summarise
+    from indel.process import Schedule, corrupt_chain, summarize
 
     vocabulary = CharacterVocabulary.text8()
     try:
-        tokens = vocabulary.encode(normalize_text8(text) if normalise else text)
+        tokens = vocabulary.encode(normalize_text8(text) if normalize else text)
     except ValueError as error:
-        raise ValueError(f"{error} (--normalise does that here)") from None
+        raise ValueError(f"{error} (--normalize does that here)") from None
     schedule = Schedule.paper(
         vocabulary.size, steps, rate, transition=_family(transition, vocabulary)
     )
     generator = torch.Generator().manual_seed(seed)
     chain = corrupt_chain(schedule, Batch.from_lists([tokens]), generator=generator)
-    edits = summarise(chain[: at + 1], vocabulary.size)
+    edits = summarize(chain[: at + 1], vocabulary.size)
 
     console = Console(highlight=False, soft_wrap=True)
     plain = console.no_color or console.color_system is None

@@ -55,13 +55,13 @@ class HuggingFaceText(BatchStream):
         revision: str | None = None,
         data_files: DataFiles | None = None,
         splits: Mapping[Split, str] | None = None,
-        normalise: bool = False,
+        normalize: bool = False,
         block: int = 1024,
     ) -> None:
         super().__init__(ByteVocabulary() if vocabulary is None else vocabulary, max_length, seed)
         self._name = os.fspath(name)
         self._column = column
-        self._normalise = normalise
+        self._normalize = normalize
         self._block_size = integer("block", block, least=1)
         self._records = open_records(
             self._name,
@@ -129,7 +129,7 @@ class HuggingFaceText(BatchStream):
                 f"{type(text).__name__}; the columns are {', '.join(record)}"
             )
         try:
-            return self.vocabulary.encode(normalize_text8(text) if self._normalise else text)
+            return self.vocabulary.encode(normalize_text8(text) if self._normalize else text)
         except ValueError as error:
             raise DataError(f"{place}: {error}") from error
 

@@ -91,6 +91,25 @@ class Sequences(BatchStream):
         """One example per line of a UTF-8 file; blank lines are left out.
 
         With an `IntegerVocabulary` a line is integers with spaces between them.
+
+        Args:
+            path: The file.
+            vocabulary: What spells them; None: the characters that occur.
+            held_out: The share of the different examples that is valid, and again that is test.
+            max_length: Longer examples are left out; None: there is no limit.
+            seed: Of the order in which training sees the examples.
+
+        Returns:
+            Data with the splits train, valid and test.
+
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        ...     written = file.write("GATTACA\\nACT\\nTAG\\nCAT\\n")
+        ...     file.flush()
+        ...     Sequences.lines(file.name).vocabulary.size
+        4
+
+        Reference: docs/training.md
         """
         lines = list(_lines(Path(path)))
         with _naming(path):
@@ -111,6 +130,26 @@ class Sequences(BatchStream):
         """One example per row of a CSV file (or .tsv) whose first row names its columns.
 
         Empty cells are left out. With an `IntegerVocabulary` a cell is integers with spaces.
+
+        Args:
+            path: The file.
+            column: The name of the column.
+            vocabulary: What spells them; None: the characters that occur.
+            held_out: The share of the different examples that is valid, and again that is test.
+            max_length: Longer examples are left out; None: there is no limit.
+            seed: Of the order in which training sees the examples.
+
+        Returns:
+            Data with the splits train, valid and test.
+
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        ...     written = file.write("name,bases\\na,GATTACA\\nb,ACT\\nc,TAG\\n")
+        ...     file.flush()
+        ...     Sequences.csv(file.name, "bases").vocabulary.size
+        4
+
+        Reference: docs/training.md
         """
         cells = list(_cells(Path(path), column))
         with _naming(path):

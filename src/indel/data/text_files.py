@@ -30,12 +30,12 @@ class TextFiles(ChunkStream):
 
     Files are read as UTF-8 and put one after the other, by name, as `cat` would; of all their
     tokens the first are the training part, then come two shares of `held_out` each: the
-    validation part and the test part. With `normalise` the text is first rewritten in text8's
+    validation part and the test part. With `normalize` the text is first rewritten in text8's
     alphabet, with a space between files. Without a vocabulary it is the characters that occur.
 
     The tokens are written once to `cache` (default: the folder INDEL_CACHE, or ~/.cache/indel;
     one, two or four bytes a token) and mapped into memory, so that files may be larger than it.
-    They are written again when a file's size or time, the vocabulary or `normalise` changes.
+    They are written again when a file's size or time, the vocabulary or `normalize` changes.
     A tokenizer sees a quarter of a megabyte at a time, cut between words where there are any.
     """
 
@@ -46,7 +46,7 @@ class TextFiles(ChunkStream):
         chunk_length: int = 118,
         *,
         seed: int = 0,
-        normalise: bool = False,
+        normalize: bool = False,
         held_out: float = 0.05,
         pattern: str = "*.txt",
         cache: str | os.PathLike[str] | None = None,
@@ -55,13 +55,13 @@ class TextFiles(ChunkStream):
             raise ValueError(f"held_out must lie between 0 and 0.5, got {held_out}")
         files = _files(Path(path).expanduser(), pattern)
         if vocabulary is None:
-            vocabulary = _found_vocabulary(files, normalise)
+            vocabulary = _found_vocabulary(files, normalize)
         dtype = np.min_scalar_type(vocabulary.size - 1)
-        key = _key(files, vocabulary, normalise)
+        key = _key(files, vocabulary, normalize)
         encoded = cache_folder(cache) / "tokens" / f"{key}.{dtype.name}"
         if not encoded.exists():
             with replacing(encoded) as target:
-                for tokens in _tokens(files, vocabulary, normalise):
+                for tokens in _tokens(files, vocabulary, normalize):
                     target.write(np.array(tokens, dtype=dtype).tobytes())
         total = encoded.stat().st_size // dtype.itemsize
         held = int(total * held_out)
@@ -94,16 +94,16 @@ def _files(path: Path, pattern: str) -> list[Path]:
     return [path]
 
 
-def _found_vocabulary(files: Iterable[Path], normalise: bool) -> Vocabulary:
+def _found_vocabulary(files: Iterable[Path], normalize: bool) -> Vocabulary:
     """The characters of the text, or text8's if it is rewritten in these."""
-    if normalise:
+    if normalize:
         return CharacterVocabulary.text8()
     return found_vocabulary(text for file in files for _, text in _pieces(file))
 
 
-def _key(files: Iterable[Path], vocabulary: Vocabulary, normalise: bool) -> str:
+def _key(files: Iterable[Path], vocabulary: Vocabulary, normalize: bool) -> str:
     stamps = [(str(f.resolve()), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
-    parts = [_ENCODING_VERSION, stamps, vocabulary.to_dict(), normalise]
+    parts = [_ENCODING_VERSION, stamps, vocabulary.to_dict(), normalize]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -111,10 +111,10 @@ Piece = tuple[str, str]
 """Where a text comes from, for messages, and the text."""
 
 
-def _tokens(files: Iterable[Path], vocabulary: Vocabulary, normalise: bool) -> Iterator[list[int]]:
+def _tokens(files: Iterable[Path], vocabulary: Vocabulary, normalize: bool) -> Iterator[list[int]]:
     pieces: Iterator[Piece] = (piece for file in files for piece in _pieces(file))
-    if normalise:
-        pieces = _normalised(pieces)
+    if normalize:
+        pieces = _normalized(pieces)
     if isinstance(vocabulary, TokenizerVocabulary):
         pieces = _cut_between_words(pieces)
     for place, text in pieces:
@@ -151,7 +151,7 @@ def _pieces(file: Path) -> Iterator[Piece]:
         raise DataUnavailable(f"cannot read {file}: {error.strerror or error}") from error
 
 
-def _normalised(pieces: Iterable[Piece]) -> Iterator[Piece]:
+def _normalized(pieces: Iterable[Piece]) -> Iterator[Piece]:
     """What normalising everything at once would give, with a space for each empty piece."""
     begun = space = False
     for place, text in pieces:

@@ -14,7 +14,7 @@ FAINT = "#8c8c8c"
 # Okabe and Ito's palette, without its yellow, which white paper swallows.
 SERIES = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
-COLOURS_OF = 100
+COLORS_OF = 100
 
 
 @cache
@@ -29,7 +29,7 @@ def number_colors(number: int) -> tuple[str, str]:
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
-    face = to_hex(colormaps["viridis"](number % COLOURS_OF / COLOURS_OF))
+    face = to_hex(colormaps["viridis"](number % COLORS_OF / COLORS_OF))
     # One of the two always has a contrast of 4.5 or more.
     return face, max("#000000", "#ffffff", key=lambda ink: contrast(ink, face))
 

@@ -14,7 +14,7 @@ from matplotlib.patches import FancyArrowPatch
 from indel.batch import Batch
 from indel.drawing import colors
 from indel.drawing.layouts import Links, upright_rows
-from indel.process.edits import INSERTED, Edits, step_parents, summarise
+from indel.process.edits import INSERTED, Edits, step_parents, summarize
 from indel.vocabularies import Vocabulary
 
 # In inches.
@@ -35,7 +35,7 @@ def figure2(chain: Sequence[Batch], vocabulary: Vocabulary) -> Figure:
     Paper: Fig. 2
     """
     states = [batch.to_lists()[0] for batch in chain]
-    edits, last = summarise(chain, vocabulary.size), len(chain) - 1
+    edits, last = summarize(chain, vocabulary.size), len(chain) - 1
     links = [_links(step_parents(*pair, vocabulary.size)[0].tolist()) for pair in pairwise(chain)]
     summary = _links(edits.source[0].tolist())
     rows = upright_rows([len(state) for state in states], links)

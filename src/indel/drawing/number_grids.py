@@ -121,10 +121,10 @@ def _notes(figure: Figure, *, last_digits: bool) -> None:
     """What colours and letters mean."""
     width, height = figure.get_size_inches()
     bar = figure.add_axes((0.6 / width, 0.5 / height, 2.0 / width, 0.12 / height))
-    scale = ScalarMappable(Normalize(0, colors.COLOURS_OF), colormaps["viridis"])
+    scale = ScalarMappable(Normalize(0, colors.COLORS_OF), colormaps["viridis"])
     figure.colorbar(scale, cax=bar, orientation="horizontal", ticks=[0, 50, 100])
     bar.tick_params(labelsize=8)
-    figure.text(0.6 / width, 0.68 / height, f"colour: $x$ mod {colors.COLOURS_OF}", fontsize=8)
+    figure.text(0.6 / width, 0.68 / height, f"colour: $x$ mod {colors.COLORS_OF}", fontsize=8)
     for line, (letter, colour, text) in enumerate(
         (
             (

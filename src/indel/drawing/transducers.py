@@ -135,7 +135,7 @@ def figure6(step: Transducer | None = None, jump: Transducer | None = None) -> F
     figure = Figure(figsize=(11.0, 9.1), facecolor="white")
     title = r"$q(x_t\,|\,x_0)$, summed over $x_{t-1}$"
     axis = _panel(figure, (0.0, 4.7, 11.0, 4.4), title)
-    draw_transducer(compose(jump, step).marginalise(1), axis, variables=("x", "z"))
+    draw_transducer(compose(jump, step).marginalize(1), axis, variables=("x", "z"))
     axis = _panel(figure, (0.0, 0.6, 11.0, 4.1), f"{title}, and without the middle state")
     derived = derive_jump(jump, step)
     draw_transducer(

@@ -1,6 +1,6 @@
 """Figures 3, 5 and 6: the transducers of the forward process.
 
-Drawn from the machines that the code composes and marginalises, with symbols as weights: in words
+Drawn from the machines that the code composes and marginalizes, with symbols as weights: in words
 (3), in formulas (5), and the composition without x_{t−1} (6). Scales do not differ.
 """
 

@@ -44,7 +44,7 @@ class DenoiserConfig:
     limit_length: bool = True
     """Whether q is restricted to x_t of at most max_length tokens, in training and in the bound."""
     edit_weights: EditWeightsName = "normalized"
-    """How q weighs the kinds of edits: `EditWeights.normalised` or `EditWeights.joint`."""
+    """How q weighs the kinds of edits: `EditWeights.normalized` or `EditWeights.joint`."""
 
     def __post_init__(self) -> None:
         if self.vocabulary.size != self.schedule.vocab_size:

@@ -150,7 +150,22 @@ class Denoiser(
     ) -> Denoiser:
         """A new denoiser of a named size: tiny, small, paper-arithmetic or paper-text8.
 
-        Overrides replace fields of `DenoiserConfig` or `TransformerConfig`.
+        Args:
+            name: The size.
+            vocabulary: What the tokens are.
+            schedule: The forward process that it reverses.
+            generator: Draws the initial weights; None: torch's own.
+            overrides: Fields of `DenoiserConfig` or of its backbone's config.
+
+        Returns:
+            The denoiser, in training mode.
+
+        >>> import indel
+        >>> acgt, schedule = indel.CharacterVocabulary("ACGT"), indel.Schedule.paper(4, 10, 0.6)
+        >>> Denoiser.from_preset("tiny", acgt, schedule, max_length=32).config.max_length
+        32
+
+        Reference: Johnson et al. 2021, App. C.1; docs/model.md
         """
         return cls(preset_config(name, vocabulary, schedule, **overrides), generator=generator)
 
@@ -223,7 +238,25 @@ class Denoiser(
         """Load what `save_pretrained` wrote: a bundled model, a folder or a repository on the Hub.
 
         A name that is neither a bundled model nor a folder is looked for on the Hub. The denoiser
-        is in evaluation mode. Nothing is unpickled and no code is run.
+        is in evaluation mode. Nothing is unpickled and no code is run. `indel.load` also takes runs
+        and checkpoints.
+
+        Args:
+            pretrained_model_name_or_path: The name or folder.
+            force_download: Whether files of the Hub are fetched again.
+            token: Of the Hub, for private repositories.
+            cache_dir: Where files of the Hub are kept.
+            local_files_only: Whether the Hub must not be asked.
+            revision: A branch, tag or commit of the repository.
+            map_location: The device of the weights.
+
+        Returns:
+            The denoiser.
+
+        >>> Denoiser.from_pretrained("arithmetic").vocabulary.size
+        16
+
+        Reference: docs/model.md
         """
         name = pretrained_model_name_or_path
         # A Path is always a folder, also one that has the name of a bundled model.

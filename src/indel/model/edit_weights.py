@@ -31,10 +31,10 @@ class EditWeights:
     @classmethod
     def named(cls, name: EditWeightsName, tables: JumpTables) -> EditWeights:
         """The weights that a model's config names."""
-        return cls.normalised(tables) if name == "normalized" else cls.joint(tables)
+        return cls.normalized(tables) if name == "normalized" else cls.joint(tables)
 
     @classmethod
-    def normalised(cls, tables: JumpTables) -> EditWeights:
+    def normalized(cls, tables: JumpTables) -> EditWeights:
         """Each kind of edit with its own normalised law: the network says how likely it is.
 
         These are the weights the authors ran.

@@ -59,7 +59,7 @@ class ReverseStep:
     ) -> ReverseStep:
         """Combine the two heads with q; `seen` is what the network saw, x_t without INS."""
         tables = schedule.tables(seen.device)
-        weights = EditWeights.normalised(tables.jump) if weights is None else weights
+        weights = EditWeights.normalized(tables.jump) if weights is None else weights
         # Half precision is too coarse for logarithms: p_θ would not sum to 1.
         logits_token, logits_deletions = (
             each.to(torch.promote_types(each.dtype, torch.float32)) for each in output

@@ -2,7 +2,7 @@
 
 from indel.process.alignments import EditMarginals, edit_marginals, log_prob, sample_edits
 from indel.process.corruption import Corruption, corrupt, corrupt_chain, corrupt_step
-from indel.process.edits import INSERTED, Edits, step_parents, summarise
+from indel.process.edits import INSERTED, Edits, step_parents, summarize
 from indel.process.jumps import Jump
 from indel.process.posteriors import Posterior, posterior
 from indel.process.probabilities import log_prob_edits, log_prob_step, log_prob_within
@@ -51,5 +51,5 @@ __all__ = [
     "qwerty_neighbors",
     "sample_edits",
     "step_parents",
-    "summarise",
+    "summarize",
 ]

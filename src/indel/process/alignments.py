@@ -28,6 +28,21 @@ def log_prob(
 ) -> Float[Tensor, " batch"]:
     """log q(x_t | x_0) = log Σ_a q(x_t, a | x_0), summed over all edit summaries.
 
+    Args:
+        schedule: The forward process.
+        x_0: Data: regular tokens alone.
+        x_t: Noisy sequences: regular tokens, INS and DEL.
+        t: The time, one for all sequences or one each, 0…T.
+
+    Returns:
+        Nats for each sequence; −inf where q cannot make x_t.
+
+    >>> from indel.process import Step, UniformTransition
+    >>> schedule = Schedule([Step(0.1, 0.2, UniformTransition(2, 0.5))])
+    >>> x = Batch.from_lists([[0]])
+    >>> round(log_prob(schedule, x, x, 1).exp().item(), 6)
+    0.486
+
     Paper: Fig. 5 (middle)
     """
     times = check_pair(schedule, x_0, x_t, t, first=0)
@@ -62,6 +77,22 @@ def sample_edits(
 
     A walk backwards through the lattice that chooses each move in proportion to the total
     probability of what leads there.
+
+    Args:
+        schedule: The forward process.
+        x_0: Data: regular tokens alone.
+        x_t: Noisy sequences: regular tokens, INS and DEL.
+        t: The time, one for all sequences or one each, 0…T.
+        generator: A torch.Generator, or `RowSeeds` with one seed per sequence.
+
+    Returns:
+        One edit summary for each sequence.
+
+    >>> schedule, x = Schedule.paper(3, 8, 0.6), Batch.from_lists([[0, 1]])
+    >>> sample_edits(schedule, x, x, 0, generator=torch.Generator()).source.tolist()
+    [[0, 1]]
+
+    Reference: Johnson et al. 2021, Fig. 2; docs/process.md
     """
     lattice = Lattice.of(schedule, x_0, x_t, t)
     forward_a, forward_b = lattice.forward()
@@ -134,7 +165,25 @@ class EditMarginals:
 def edit_marginals(
     schedule: Schedule, x_0: Batch, x_t: Batch, t: Int[Tensor, " batch"] | int
 ) -> EditMarginals:
-    """Marginals of q(a_{0→t} | x_0, x_t) by forward–backward, exact."""
+    """Marginals of q(a_{0→t} | x_0, x_t) by forward–backward, exact.
+
+    P(token j of x_t comes from token i of x_0), and P(it was inserted)
+
+    Args:
+        schedule: The forward process.
+        x_0: Data: regular tokens alone.
+        x_t: Noisy sequences: regular tokens, INS and DEL.
+        t: The time, one for all sequences or one each, 0…T.
+
+    Returns:
+        `EditMarginals`.
+
+    >>> schedule, x = Schedule.paper(3, 8, 0.6), Batch.from_lists([[0, 1]])
+    >>> edit_marginals(schedule, x, x, 0).prob_source.tolist()
+    [[[1.0, 0.0], [0.0, 1.0]]]
+
+    Reference: docs/process.md
+    """
     lattice = Lattice.of(schedule, x_0, x_t, t)
     forward_a, forward_b = lattice.forward()
     backward_a, _ = lattice.backward()

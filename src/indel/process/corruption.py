@@ -39,6 +39,21 @@ def corrupt(
     inserts at the start and after each emitted token, and place all by a cumulative sum.
     With `max_length`, the law is that given |x_t| ≤ max_length.
 
+    Args:
+        schedule: The forward process.
+        x_0: Data: regular tokens alone.
+        t: The time, one for all sequences or one each, 0…T.
+        generator: A torch.Generator, or `RowSeeds` with one seed per sequence.
+        max_length: The longest x_t that is allowed; None: any.
+
+    Returns:
+        `Corruption`: x_t and the edit summary.
+
+    >>> schedule, x_0 = Schedule.paper(3, 8, 0.6), Batch.from_lists([[0, 1, 2, 1]])
+    >>> x_t, edits = corrupt(schedule, x_0, 0, generator=torch.Generator())
+    >>> x_t.to_lists(), edits.source.tolist()
+    ([[0, 1, 2, 1]], [[0, 1, 2, 3]])
+
     Paper: Fig. 5 (middle)
     """
     checks.data("x_0", x_0, schedule.vocab_size)
@@ -72,6 +87,22 @@ def corrupt_step(
 ) -> Batch:
     """Sample x_t from one step q(x_t | x_{t−1}); with `max_length`, given that |x_t| ≤ max_length.
 
+    DELs of x_{t−1} are removed, each other token is replaced through Q_t, INS are inserted.
+
+    Args:
+        schedule: The forward process.
+        x_prev: x_{t−1}: regular tokens, INS and DEL.
+        t: The time, one for all sequences or one each, 1…T.
+        generator: A torch.Generator, or `RowSeeds` with one seed per sequence.
+        max_length: The longest x_t that is allowed; None: any.
+
+    Returns:
+        x_t.
+
+    >>> schedule, x_prev = Schedule.paper(3, 8, 0.6), Batch.from_lists([[0, 1]])
+    >>> corrupt_step(schedule, x_prev, 8, generator=torch.Generator()).to_lists()  # T deletes all
+    [[4, 4]]
+
     Paper: Sec. 3.1
     """
     checks.noisy("x_prev", x_prev, schedule.vocab_size)
@@ -92,7 +123,25 @@ def corrupt_step(
 def corrupt_chain(
     schedule: Schedule, x_0: Batch, *, generator: Randomness, max_length: int | None = None
 ) -> list[Batch]:
-    """Sample x_0, x_1, …, x_T step by step; with `max_length`, each step is so restricted."""
+    """Sample x_0, x_1, …, x_T step by step; with `max_length`, each step is so restricted.
+
+    q(x_{1:T} | x_0) = Π_t q(x_t | x_{t−1})
+
+    Args:
+        schedule: The forward process.
+        x_0: Data: regular tokens alone.
+        generator: A torch.Generator, or `RowSeeds` with one seed per sequence.
+        max_length: The longest x_t that is allowed; None: any.
+
+    Returns:
+        x_0, x_1, …, x_T.
+
+    >>> schedule, x_0 = Schedule.paper(3, 8, 0.6), Batch.from_lists([[0, 1, 2, 1]])
+    >>> len(corrupt_chain(schedule, x_0, generator=torch.Generator().manual_seed(0)))
+    9
+
+    Reference: Johnson et al. 2021, Sec. 3.1
+    """
     checks.data("x_0", x_0, schedule.vocab_size)
     chain = [x_0]
     for t in range(1, schedule.num_steps + 1):

@@ -112,7 +112,7 @@ def derive_jump(previous: Transducer, step: Transducer) -> Transducer:
     for name, machine in (("previous", previous), ("step", step)):
         if len(machine.tape_sizes) != 2:
             raise ValueError(f"{name} must have two tapes, got {len(machine.tape_sizes)}")
-    machine = compose(previous, step).marginalise(1)
+    machine = compose(previous, step).marginalize(1)
     for state in machine.states:
         if state != machine.initial and state not in machine.accepting:
             machine = machine.eliminate(state)

@@ -77,8 +77,21 @@ class Edits:
         return Edits(self.source.to(device), self.deletions.to(device))
 
 
-def summarise(chain: Sequence[Batch], vocab_size: int) -> Edits:
+def summarize(chain: Sequence[Batch], vocab_size: int) -> Edits:
     """The edit summary a_{0→t} of a chain x_0, x_1, …, x_t.
+
+    A token's source is followed from step to step; a deletion right before an insert is a pair.
+
+    Args:
+        chain: x_0, x_1, …, x_t.
+        vocab_size: The number K of regular tokens: INS is K, DEL is K + 1.
+
+    Returns:
+        One edit summary for each sequence.
+
+    >>> chain = [Batch.from_lists([row]) for row in ([0, 1], [0, 3], [0])]  # 1 becomes DEL
+    >>> summarize(chain, vocab_size=2).deletions.tolist()
+    [[0, 1]]
 
     Paper: Fig. 2
     """
@@ -99,6 +112,18 @@ def summarise(chain: Sequence[Batch], vocab_size: int) -> Edits:
 
 def step_parents(x_prev: Batch, x_t: Batch, vocab_size: int) -> Int[Tensor, "batch length"]:
     """For each token of x_t its position in x_{t−1}, −1 for INS: one step aligns in one way only.
+
+    Args:
+        x_prev: x_{t−1}: regular tokens, INS and DEL.
+        x_t: What one step made of it.
+        vocab_size: The number K of regular tokens: INS is K, DEL is K + 1.
+
+    Returns:
+        A position for each token; −1 also at padding.
+
+    >>> x_prev, x_t = Batch.from_lists([[0, 3, 1]]), Batch.from_lists([[0, 2, 1]])
+    >>> step_parents(x_prev, x_t, vocab_size=2).tolist()
+    [[0, -1, 2]]
 
     Paper: Sec. 3.1
     """

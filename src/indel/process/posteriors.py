@@ -47,6 +47,21 @@ def posterior(
     `max_deletions` cuts the law of the number of DELs off (it is not renormalised); by default
     what is cut off is below 1e−12.
 
+    Args:
+        schedule: The forward process.
+        x_0: Data: regular tokens alone.
+        x_t: Noisy sequences: regular tokens, INS and DEL.
+        edits: Which token of x_t comes from which of x_0; None: averaged over.
+        t: The time, one for all sequences or one each, 1…T.
+        max_deletions: The largest number of DELs in a slot that is listed.
+
+    Returns:
+        `Posterior`: the value of each token at t − 1, and the number of DELs before it.
+
+    >>> schedule, x = Schedule.paper(2, 8, 0.6), Batch.from_lists([[0]])
+    >>> posterior(schedule, x, x, None, 1).prob_previous.round(decimals=6).tolist()  # 0, 1, INS
+    [[[1.0, 0.0, 0.0]]]
+
     Paper: App. B.3
     """
     times = check_pair(schedule, x_0, x_t, t, first=1)

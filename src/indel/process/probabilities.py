@@ -20,6 +20,21 @@ def log_prob_step(
 
     u is x_{t−1} without DEL, w is x_t without INS; −inf where their lengths differ.
 
+    Args:
+        schedule: The forward process.
+        x_prev: x_{t−1}: regular tokens, INS and DEL.
+        x_t: Noisy sequences: regular tokens, INS and DEL.
+        t: The time, one for all sequences or one each, 1…T.
+
+    Returns:
+        Nats for each sequence.
+
+    >>> from indel.process import Step, UniformTransition
+    >>> schedule = Schedule([Step(0.1, 0.2, UniformTransition(2, 0.5))])
+    >>> x = Batch.from_lists([[0]])
+    >>> round(log_prob_step(schedule, x, x, 1).exp().item(), 6)  # 0.8 · 0.75 · 0.9²
+    0.486
+
     Paper: Sec. 3.1
     """
     checks.same_rows(x_prev=x_prev, x_t=x_t)
@@ -42,6 +57,23 @@ def log_prob_edits(
     """log q(x_t, a_{0→t} | x_0): every insert, every stop, every deletion, every replacement.
 
     Σ_{ε↦z} log ᾱ_t[z] + Σ_{x↦z} log Q̄_t[x, z] + #deleted·log β̄_t + (#replaced + 1) log(1 − Σᾱ_t)
+
+    Args:
+        schedule: The forward process.
+        x_0: Data: regular tokens alone.
+        x_t: Noisy sequences: regular tokens, INS and DEL.
+        edits: Which token of x_t comes from which of x_0.
+        t: The time, one for all sequences or one each, 0…T.
+
+    Returns:
+        Nats for each sequence; −inf where q cannot make these edits.
+
+    >>> from indel.process import Step, UniformTransition
+    >>> schedule = Schedule([Step(0.1, 0.2, UniformTransition(2, 0.5))])
+    >>> x = Batch.from_lists([[0]])
+    >>> edits = Edits.from_source(x, x, torch.tensor([[0]]))
+    >>> round(log_prob_edits(schedule, x, x, edits, 1).exp().item(), 6)
+    0.486
 
     Paper: Fig. 5 (middle)
     """
@@ -67,6 +99,22 @@ def log_prob_within(
     """log P(|x_t| ≤ max | x_{t−1}): the inserts are negative binomial, NB(|u| + 1, 1 − α_t).
 
     u is x_{t−1} without DEL; −inf where |u| alone is longer than the limit.
+
+    Args:
+        schedule: The forward process.
+        x_prev: x_{t−1}: regular tokens, INS and DEL.
+        t: The time, one for all sequences or one each, 1…T.
+        max_length: The limit.
+
+    Returns:
+        Nats for each sequence.
+
+    >>> from indel.process import Step, UniformTransition
+    >>> schedule = Schedule([Step(0.1, 0.2, UniformTransition(2, 0.5))])
+    >>> round(log_prob_within(schedule, Batch.from_lists([[0]]), 1, 1).exp().item(), 6)  # 0.9²
+    0.81
+
+    Reference: Johnson et al. 2021, App. C.3
     """
     checks.noisy("x_prev", x_prev, schedule.vocab_size)
     times = checks.times(t, x_prev, first=1, last=schedule.num_steps)

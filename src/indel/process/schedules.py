@@ -33,9 +33,16 @@ TimeFunction = Callable[[float], float]
 class Schedule:
     """The forward process: steps 1…T, and the jumps 0…T that follow from them.
 
+    q(x_{1:T} | x_0) = Π_t q(x_t | x_{t−1})
+
+    Args:
+        steps: Steps 1…T over one vocabulary.
+
     >>> schedule = Schedule.paper(vocab_size=28, num_steps=32, rate=0.6)
     >>> schedule.num_steps, round(schedule.jump(31).keep, 12)
     (32, 0.4)
+
+    Reference: Johnson et al. 2021, Sec. 3.1 and App. B
     """
 
     def __init__(self, steps: Iterable[Step]) -> None:
@@ -74,6 +81,22 @@ class Schedule:
         Step T deletes everything. `delete_inserted=0.0` spares a token in the step after it was
         inserted, as the appendix words it; by default all tokens are deleted alike.
 
+        Args:
+            vocab_size: The number K of regular tokens.
+            num_steps: T.
+            rate: The share of x_0 that is deleted by step T − 1, and replaced by inserts.
+            transition: Makes A_t from (vocab_size, prob_keep).
+            inserted: The distribution π of a new token; None: uniform.
+            delete_inserted: The probability that a token is deleted in the step after it was
+                inserted; None: as all others.
+
+        Returns:
+            The schedule, which ends in nothing but DEL.
+
+        >>> schedule = Schedule.paper(vocab_size=28, num_steps=32, rate=0.6)
+        >>> round(schedule.jump(31).keep, 12)
+        0.4
+
         Paper: App. C.2
         """
         rate = checks.probability("rate", rate)
@@ -107,6 +130,26 @@ class Schedule:
         markers DEL not counted (inserts at the ends and `delete_inserted` come on top). So
         d_t = 1 − (1−D_t)/(1−D_{t−1}), keep_t = (1−u_t)/(1−u_{t−1}),
         α_t/(1−α_t) = ℓ_t/ℓ_{t−1} − (1−d_t).
+
+        Args:
+            vocab_size: The number K of regular tokens.
+            num_steps: T.
+            deleted: D(s), from 0 on, never falling.
+            replaced: u(s), from 0 on, never falling.
+            relative_length: ℓ(s), from 1 on.
+            transition: Makes A_t from (vocab_size, prob_keep).
+            inserted: The distribution π of a new token; None: uniform.
+            delete_inserted: The probability that a token is deleted in the step after it was
+                inserted; None: as all others.
+
+        Returns:
+            The schedule, which ends in nothing but DEL.
+
+        >>> schedule = Schedule.interpolate(4, 5, deleted=lambda s: s / 2, replaced=lambda s: s)
+        >>> round(schedule.jump(4).keep, 12)
+        0.5
+
+        Reference: docs/process.md
         """
         checks.vocab_size(vocab_size)
         integer("num_steps", num_steps, least=2)
@@ -248,6 +291,15 @@ class NoiseLevel:
 
 def paper_noise(time: float) -> float:
     """u = 0.1 s + 0.9 s² at s = t/(T−1): little noise near the data, more towards T.
+
+    Args:
+        time: s, from 0 to 1.
+
+    Returns:
+        The share of tokens whose value was drawn anew.
+
+    >>> round(paper_noise(0.5), 6)
+    0.275
 
     Paper: App. C.2
     """

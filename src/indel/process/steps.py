@@ -20,6 +20,17 @@ class Step:
     Q_t[x, y]   = (1 − d_t) A_t[x, y]     Q_t[x, DEL]   = d_t
     Q_t[INS, y] = (1 − d′_t) π_t[y]       Q_t[INS, DEL] = d′_t
 
+    Args:
+        insert: α_t, the probability of one more INS in a gap; below 1.
+        delete: d_t.
+        transition: A_t.
+        inserted: π_t, what an INS of the step before becomes; None: uniform.
+        delete_inserted: d′_t; None: d_t.
+
+    >>> from indel.process import IdentityTransition
+    >>> Step(insert=0.1, delete=0.25, transition=IdentityTransition(2)).matrix()[0].tolist()
+    [0.75, 0.0, 0.0, 0.25]
+
     Paper: Sec. 3.1
     """
 

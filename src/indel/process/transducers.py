@@ -112,7 +112,7 @@ class Transducer:
         arcs = tuple(a for a in self.arcs if a.source in useful and a.target in useful)
         return Transducer(self.initial, self.accepting & useful, arcs, self.tape_sizes)
 
-    def marginalise(self, tape: int) -> Transducer:
+    def marginalize(self, tape: int) -> Transducer:
         """Sum over everything that may be written on one tape.
 
         q(x_t | x_0) = Σ_{x_{t−1}} q(x_t, x_{t−1} | x_0)

@@ -123,8 +123,14 @@ class UniformTransition(MixtureTransition):
 
     A = keep·I + (1 − keep)·11ᵀ/K
 
+    Args:
+        vocab_size: The number K of tokens.
+        prob_keep: The probability that a token is not drawn anew.
+
     >>> UniformTransition(2, prob_keep=0.5).matrix().tolist()
     [[0.75, 0.25], [0.25, 0.75]]
+
+    Reference: Hoogeboom et al. 2021, multinomial diffusion
     """
 
     def __init__(self, vocab_size: int, prob_keep: float) -> None:
@@ -134,7 +140,20 @@ class UniformTransition(MixtureTransition):
 
 
 class AbsorbingTransition(MixtureTransition):
-    """Masking: keep, or become the mask token. A = keep·I + (1 − keep)·1·e_maskᵀ"""
+    """Masking: keep, or become the mask token.
+
+    A = keep·I + (1 − keep)·1·e_maskᵀ
+
+    Args:
+        vocab_size: The number K of tokens.
+        prob_keep: The probability that a token is not drawn anew.
+        mask: The token that others become.
+
+    >>> AbsorbingTransition(2, prob_keep=0.5, mask=1).matrix().tolist()
+    [[0.5, 0.5], [0.0, 1.0]]
+
+    Reference: Austin et al. 2021, D3PM
+    """
 
     def __init__(self, vocab_size: int, prob_keep: float, mask: int) -> None:
         size = checks.vocab_size(vocab_size)
@@ -146,9 +165,16 @@ class AbsorbingTransition(MixtureTransition):
 class MatrixTransition(Transition):
     """Any row-stochastic matrix.
 
+    A[x, y] = P(x becomes y)
+
+    Args:
+        matrix: K × K probabilities; each row sums to 1.
+
     >>> flip = MatrixTransition(torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
     >>> flip.then(flip).matrix().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
+
+    Reference: docs/process.md
     """
 
     def __init__(self, matrix: Float[Tensor, "tokens tokens"] | Sequence[Sequence[float]]) -> None:
@@ -188,6 +214,16 @@ class GaussianTransition(MatrixTransition):
     """A discretised Gaussian on ordered tokens, each row normalised.
 
     A[x, y] ∝ exp(−(x − y)² / 2σ²), and 0 where |x − y| > band.
+
+    Args:
+        vocab_size: The number K of tokens.
+        sigma: σ, in tokens.
+        band: The largest distance that is possible; None: any.
+
+    >>> GaussianTransition(2, sigma=1.0, band=0).matrix().tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+
+    Reference: Austin et al. 2021, D3PM
     """
 
     def __init__(self, vocab_size: int, sigma: float, band: int | None = None) -> None:
@@ -209,6 +245,16 @@ class NeighborTransition(MatrixTransition):
     """Keep, or move to one of the token's neighbours, all alike; with none, stay.
 
     A[x, y] = (1 − keep) / #neighbours(x) for each neighbour y of x
+
+    Args:
+        vocab_size: The number K of tokens.
+        neighbors: For each token those that it may become.
+        prob_keep: The probability that a token with neighbours stays.
+
+    >>> NeighborTransition(3, {0: [1]}, prob_keep=0.5).matrix()[0].tolist()
+    [0.5, 0.5, 0.0]
+
+    Reference: docs/process.md
     """
 
     def __init__(
@@ -233,6 +279,18 @@ class NeighborTransition(MatrixTransition):
         """Slips of the finger: letters next to each other on a QWERTY keyboard.
 
         Characters that are no letters have no neighbours and stay as they are.
+
+        Args:
+            characters: The vocabulary, a token each.
+            prob_keep: The probability that a letter with neighbours stays.
+
+        Returns:
+            The transition.
+
+        >>> NeighborTransition.qwerty("as ", prob_keep=0.5).matrix()[0].tolist()
+        [0.5, 0.5, 0.0]
+
+        Reference: docs/process.md
         """
         twice = next((c for c in characters if characters.count(c) > 1), None)
         if twice is not None:
@@ -256,8 +314,13 @@ def transition_from_dict(record: Mapping[str, Any]) -> Transition:
 def qwerty_neighbors() -> dict[str, str]:
     """For each letter those that touch its key on a QWERTY keyboard.
 
+    Returns:
+        Letters by letter.
+
     >>> qwerty_neighbors()["s"]
     'adewxz'
+
+    Reference: docs/process.md
     """
     # Each row of keys is shifted right against the one above, by these parts of a key.
     rows = (("qwertyuiop", 0.0), ("asdfghjkl", 0.25), ("zxcvbnm", 0.75))

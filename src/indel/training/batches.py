@@ -15,6 +15,14 @@ from indel.data import BatchStream
 from indel.randomness import RowSeeds, seeds_for
 
 
+class Times(NamedTuple):
+    """The times of the rows of a whole batch."""
+
+    t: Int[Tensor, " batch"]
+    weight: Float[Tensor, " batch"]
+    """Of the term at t."""
+
+
 class MicroBatch(NamedTuple):
     """Data, times and noise of some rows of a batch."""
 
@@ -53,18 +61,14 @@ class BatchPlan:
         """The rows of one process."""
         return self.batch_size // self.num_processes
 
-    def times(
-        self, number: int, law: TimeDistribution
-    ) -> tuple[Int[Tensor, " batch"], Float[Tensor, " batch"]]:
-        """t of the whole batch, stratified over all of it, and 1/P(t)."""
+    def times(self, number: int, distribution: TimeDistribution) -> Times:
+        """t of the whole batch, stratified over all of it, and their weights."""
         seeds = self._seeds("training times", number * self.batch_size, self.batch_size)
-        return law.draw(self.batch_size, generator=RowSeeds(seeds))
+        return Times(*distribution.draw(self.batch_size, generator=RowSeeds(seeds)))
 
-    def micro_batches(
-        self, number: int, law: TimeDistribution, *, device: torch.device
-    ) -> list[MicroBatch]:
+    def micro_batches(self, number: int, times: Times, *, device: torch.device) -> list[MicroBatch]:
         """What this process trains on in step n, cut up."""
-        t, weight = self.times(number, law)
+        t, weight = times
         count = self.rows // self.accumulate
         pieces = []
         for piece in range(self.accumulate):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
@@ -18,8 +17,7 @@ from indel.model.presets import BACKBONES, preset_backbone
 from indel.model.rotary import RotaryConfig
 from indel.model.transformer import TransformerConfig
 from indel.process import AbsorbingTransition, Schedule, Transition, UniformTransition
-
-_log = logging.getLogger(__name__)
+from indel.training.former_names import with_new_names
 
 OptimizerName = Literal["adam", "adamw", "muon"]
 RateSchedule = Literal["constant", "reciprocal-square-root", "cosine", "flat"]
@@ -270,7 +268,7 @@ class TrainingSection:
     counts more."""
     sort_by_length: bool = False
     edit_samples: int = 1
-    marginalise: bool = False
+    marginalize: bool = False
     precision: Precision = "auto"
     """Of the network in training: "auto" is bfloat16 where the processor has it, or what
     `accelerate launch` was told, otherwise float32. The loss is never in bfloat16."""
@@ -294,7 +292,7 @@ class TrainingSection:
             checks.integer(f"training.{name}", getattr(self, name), least=0)
         checks.choice("training.times", self.times, get_args(TimeChoice))
         checks.choice("training.precision", self.precision, get_args(Precision))
-        for name in ("sort_by_length", "marginalise", "compile", "tensorboard"):
+        for name in ("sort_by_length", "marginalize", "compile", "tensorboard"):
             checks.flag(f"training.{name}", getattr(self, name))
         if self.batch_size % self.accumulate:
             raise ValueError(
@@ -377,7 +375,7 @@ class TrainingConfig:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TrainingConfig:
         """The config of nested tables; unknown names are errors."""
-        data = _with_new_names(data)
+        data = with_new_names(data)
         sections = {each.name: each for each in fields(cls)}
         for name in data:
             if name not in sections:
@@ -399,32 +397,6 @@ _SECTIONS: dict[str, type] = {
     "training": TrainingSection,
     "validation": ValidationSection,
 }
-
-
-def _with_new_names(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The settings of earlier versions under today's names."""
-    return _limit_of_the_model(_american(data))
-
-
-def _american(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The section `optimiser` is `optimizer`."""
-    if "optimiser" not in data:
-        return data
-    _log.warning("the section 'optimiser' of a config is called 'optimizer' now")
-    rest = {name: values for name, values in data.items() if name != "optimiser"}
-    former, now = data["optimiser"], data.get("optimizer", {})
-    both = isinstance(former, Mapping) and isinstance(now, Mapping)
-    return {**rest, "optimizer": {**now, **former} if both else former}
-
-
-def _limit_of_the_model(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The length limit, once a setting of training, is one of the model."""
-    training, model = data.get("training"), data.get("model")
-    if not isinstance(training, Mapping) or "limit_length" not in training:
-        return data
-    rest = {name: value for name, value in training.items() if name != "limit_length"}
-    limited = {**(model or {}), "limit_length": training["limit_length"]}
-    return {**data, "training": rest, "model": limited}
 
 
 def _section(name: str, section: type, values: object) -> Any:

@@ -24,7 +24,7 @@ from indel.data import BatchStream, LengthSorted
 from indel.model import Denoiser
 from indel.training import checkpoints
 from indel.training.averages import WeightAverage
-from indel.training.batches import BatchPlan
+from indel.training.batches import BatchPlan, Times
 from indel.training.checkpoints import Snapshot
 from indel.training.compilation import keep_compiled_code
 from indel.training.config import TrainingConfig
@@ -287,8 +287,8 @@ class _Run:
                 group["lr"] = factor * rate
         # Only dropout reads torch's own generator: seeded for each step, it needs no saving.
         torch.manual_seed(self.plan.step_seed(number))
-        law = self._time_law()
-        rows = self._forward_and_backward(number, law)
+        times = self.plan.times(number, self._time_distribution())
+        rows = self._forward_and_backward(number, times)
         clip = self.config.optimizer.clip or math.inf
         norm = self.accelerator.clip_grad_norm_(self.model.parameters(), clip)
         means = rows.double().mean(dim=0).tolist()
@@ -300,18 +300,16 @@ class _Run:
                 optimizer.step()
             if self.average is not None:
                 self.average.update()
-            self._update_sizes(number, law, rows)
+            self.sizes.update(times.t, (rows[:, 0] - rows[:, -1]) / times.weight)
         else:
             self.progress.bad_steps += 1
         for optimizer in self.optimizers:
             optimizer.zero_grad()
         return values
 
-    def _forward_and_backward(
-        self, number: int, law: TimeDistribution
-    ) -> Float[Tensor, "batch parts"]:
+    def _forward_and_backward(self, number: int, times: Times) -> Float[Tensor, "batch parts"]:
         """Leave the gradient of the mean loss of the whole batch; returns the parts of each row."""
-        pieces = self.plan.micro_batches(number, law, device=self.accelerator.device)
+        pieces = self.plan.micro_batches(number, times, device=self.accelerator.device)
         parts = []
         for piece in pieces:
             last = piece is pieces[-1]
@@ -323,7 +321,7 @@ class _Run:
         gathered: Tensor = self.accelerator.gather(torch.cat(parts))
         return gathered.cpu()
 
-    def _time_law(self) -> TimeDistribution:
+    def _time_distribution(self) -> TimeDistribution:
         num_steps = self.denoiser.schedule.num_steps
         match self.config.training.times:
             case "uniform":
@@ -332,12 +330,6 @@ class _Run:
                 return TimeDistribution.low_noise(num_steps)
             case "term-size":
                 return self.sizes.law()
-
-    def _update_sizes(
-        self, number: int, law: TimeDistribution, rows: Float[Tensor, "batch parts"]
-    ) -> None:
-        t, weight = self.plan.times(number, law)
-        self.sizes.update(t, (rows[:, 0] - rows[:, -1]) / weight)
 
     def _stop_if_too_bad(self, number: int) -> None:
         allowed, section = self.config.training.bad_steps, self.config.training

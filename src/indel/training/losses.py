@@ -52,7 +52,7 @@ class BatchLoss:
             denoiser.schedule,
             max_length=denoiser.length_limit,
             edit_samples=self.section.edit_samples,
-            marginalise=self.section.marginalise,
+            marginalize=self.section.marginalize,
             weights=denoiser.edit_weights(denoiser.schedule.tables(piece.x_0.device).jump),
         )
         network = self._in_chosen_precision(denoiser)

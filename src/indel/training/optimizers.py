@@ -70,7 +70,7 @@ class Muon(torch.optim.Optimizer):
                     matrices = self._direction(weight, weight.grad, group)
                     alike[matrices.shape[1:], matrices.device].append((weight, matrices, group))
         for same in alike.values():
-            updates = orthogonalised(torch.cat([m for _, m, _ in same]), self.dtype)
+            updates = orthogonalized(torch.cat([m for _, m, _ in same]), self.dtype)
             counts = [len(matrices) for _, matrices, _ in same]
             each = torch.split_with_sizes(updates, counts)
             for (weight, _, group), update in zip(same, each, strict=True):
@@ -98,7 +98,7 @@ def _apply(
     weight.add_(update.flatten(0, 1).to(weight.dtype), alpha=-group["lr"] * scale)
 
 
-def orthogonalised(
+def orthogonalized(
     matrices: Float[Tensor, "*stack rows columns"], dtype: torch.dtype | None = None
 ) -> Float[Tensor, "*stack rows columns"]:
     """U Vᵀ of each M = U S Vᵀ, nearly: X ← aX + (bA + cA²)X, A = XXᵀ, four times.

@@ -10,7 +10,7 @@ import torch
 
 from indel.batch import Batch
 from indel.drawing.terminal import edit_columns, step_name
-from indel.process import Edits, Schedule, corrupt_chain, summarise
+from indel.process import Edits, Schedule, corrupt_chain, summarize
 from indel.sampling.trajectories import Trajectory
 from indel.vocabularies import CharacterVocabulary
 from indel.web import html, request_limits
@@ -133,7 +133,7 @@ def _draw(text: object, rate: object, steps: object, at: object, seed: object) -
     generator = torch.Generator().manual_seed(request_limits.whole("seed", seed, 0, SEEDS))
     x_0 = Batch.from_lists([VOCABULARY.encode(letters)])
     states = corrupt_chain(schedule, x_0, generator=generator)
-    return Chain(schedule, states, chosen, summarise(states[: chosen + 1], VOCABULARY.size))
+    return Chain(schedule, states, chosen, summarize(states[: chosen + 1], VOCABULARY.size))
 
 
 def _schedule_sheet(schedule: Schedule) -> str:
