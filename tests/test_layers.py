@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "indel"
 
 FOUNDATION = {
     *("batch", "vocabularies", "text8_alphabet", "randomness", "log_space"),
-    *("atomic_files", "extras", "memory"),
+    *("atomic_files", "extras", "memory", "edit_distance"),
 }
 ALLOWED: dict[str, set[str]] = {
     **{room: {"extras", "batch", "randomness"} for room in FOUNDATION},
@@ -25,6 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "pretrained": set(),
     "loading": FOUNDATION | {"model", "pretrained", "training"},
     "api": FOUNDATION | {"model", "bound", "sampling", "data"},
+    "editing": FOUNDATION | {"process", "model", "bound", "sampling", "api"},
     "text_repair": FOUNDATION | {"process", "model", "sampling", "data", "loading"},
     "model_cards": FOUNDATION | {"model", "bound", "drawing", "training"},
 }

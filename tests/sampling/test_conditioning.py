@@ -7,15 +7,6 @@ import itertools
 import pytest
 import torch
 
-from sampling.held_chains import (
-    DEL,
-    INS,
-    MOST_BIRTHS,
-    SCHEDULE,
-    earlier_contents,
-    held_denoiser,
-    sequence,
-)
 from indel import Batch, RowSeeds
 from indel.model import Denoiser
 from indel.model.reverse import ReverseStep
@@ -26,6 +17,15 @@ from indel.sampling.generation import SamplingOptions
 from indel.sampling.particles import sample_held
 from indel.sampling.patterns import Gap, Pattern
 from indel.sampling.truncation import Sharpening
+from sampling.held_chains import (
+    DEL,
+    INS,
+    MOST_BIRTHS,
+    SCHEDULE,
+    earlier_contents,
+    held_denoiser,
+    sequence,
+)
 from tiny_denoisers import Tokens, reverse_matrix, tiny_denoiser
 
 MIDDLE = Pattern.of([[0], Gap(), [1]])

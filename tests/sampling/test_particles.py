@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from frequencies import Outcome, chi_square_p
-from sampling.held_chains import Gaps, enumerated_law, held_denoiser, normalized, sequence
 from indel import RowSeeds
 from indel.model import Denoiser
 from indel.sampling.particles import HeldSamples, sample_held
 from indel.sampling.patterns import EVERYTHING, Gap, Pattern
 from indel.sampling.rewards import Steering
+from sampling.held_chains import Gaps, enumerated_law, held_denoiser, normalized, sequence
 
 MIDDLE = Pattern.of([[0], Gap(), [1]])
 BOUNDED = Pattern.of([[0], Gap(1, 2), [1]])
@@ -98,7 +98,7 @@ def test_the_normalizer_of_a_tilted_law_is_unbiased() -> None:
 def test_particles_converge_to_the_conditional_law(pattern: Pattern, longest: int) -> None:
     denoiser = held_denoiser(1, longest=longest)
     exact = normalized(allowed(pattern, enumerated_law(denoiser, pattern)))
-    found = counted(drawn(denoiser, pattern, 6000, 64))
+    found = counted(drawn(denoiser, pattern, 3000, 32))
     assert chi_square_p(found, exact) > 0.01
     other = normalized(allowed(pattern, enumerated_law(perturbed(denoiser), pattern)))
     assert chi_square_p(found, other) < 1e-4
@@ -108,7 +108,7 @@ def test_particles_converge_to_the_conditional_law(pattern: Pattern, longest: in
 def test_one_particle_lacks_the_look_ahead() -> None:
     denoiser = held_denoiser(1, longest=3)
     exact = normalized(enumerated_law(denoiser, MIDDLE))
-    assert chi_square_p(counted(drawn(denoiser, MIDDLE, 6000, 1)), exact) < 1e-4
+    assert chi_square_p(counted(drawn(denoiser, MIDDLE, 3000, 1)), exact) < 1e-4
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_one_particle_lacks_the_look_ahead() -> None:
 def test_particles_converge_to_the_tilted_law(pattern: Pattern) -> None:
     denoiser = held_denoiser(2, longest=1)
     law = enumerated_law(denoiser, pattern)
-    found = counted(drawn(denoiser, pattern, 6000, 128, Steering(reward, STRENGTH)))
+    found = counted(drawn(denoiser, pattern, 3000, 48, Steering(reward, STRENGTH)))
     assert chi_square_p(found, normalized(tilted(law, pattern))) > 0.01
     # The law without the reward, and that of another model, are seen to be others.
     assert chi_square_p(found, normalized(law)) < 1e-4

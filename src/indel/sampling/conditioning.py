@@ -184,7 +184,7 @@ class HeldStep:
     def _births(
         self, dtype: torch.dtype
     ) -> tuple[Float[Tensor, "batch slots counts"], Float[Tensor, " batch"]]:
-        """The law of the DELs in each slot, none where there is no gap, and log of what that costs."""
+        """The law of the DELs in each slot, and log of how likely none are where no gap is."""
         prob = self.reverse.prob_observed().to(dtype)
         closed = ~self.open_slots()
         seen = self.reverse.seen

@@ -7,8 +7,8 @@ when the effective number of particles falls below half. At every time t their t
 
     γ_t(x_{t:T}) = p_θ(x_{t:T}) 1[the frozen tokens are in place] Π_gaps ψ_t(length) G_t(x_t)
 
-ψ of `sampling.gap_lengths`; G_t = exp((1 − t/T) strength · reward(x_0 predicted from x_t)). Both are
-exact at t = 0, so one particle picked by its weight at the end follows, the better the more
+ψ of `sampling.gap_lengths`; G_t = exp((1 − t/T) strength · reward(x_0 predicted from x_t)). Both
+are exact at t = 0, so one particle picked by its weight at the end follows, the better the more
 particles there are,
 
     p_θ(x_0 | the frozen tokens are in place at all times) exp(strength · reward(x_0)) / Z
@@ -140,9 +140,9 @@ def sample_held(
     """Sample sequences that match a pattern, each from particles of its own.
 
     With `RowSeeds` a row depends on its own seed alone. A row none of whose particles fits, because
-    of a tight limit on its length, is started again, up to `TRIES` times. One particle is the conditioned process
-    without look-ahead. `start` is x_t and t to start from instead of x_T: the frozen tokens must
-    be in it. The denoiser is used as it is: put it into evaluation mode first.
+    of a tight limit on its length, is started again, up to `TRIES` times. One particle is the
+    conditioned process without look-ahead. `start` is x_t and t to start from instead of x_T: the
+    frozen tokens must be in it. The denoiser is used as it is: put it into evaluation mode first.
 
     >>> from indel import CharacterVocabulary, Schedule
     >>> acgt, schedule = CharacterVocabulary("ACGT"), Schedule.paper(4, 10, 0.6)
