@@ -88,7 +88,8 @@ def drawn(
     >>> drawn(Alignment((0, -1), (1,), 1.0, 0.0, 1), [0, 1], [1, 2], abc)
     '(a→b)(+c)(-b)'
     """
-    shown, place = [], 0
+    shown: list[str] = []
+    place = 0
 
     def lost(until: int) -> None:
         nonlocal place

@@ -91,7 +91,7 @@ class Pattern:
         """
         if not isinstance(text, str):
             raise TypeError(f"expected a text with gaps, got {type(text).__name__}")
-        parts = []
+        parts: list[Gap | list[int]] = []
         for part in _split(text):
             if isinstance(part, Gap):
                 parts.append(part)
