@@ -53,9 +53,11 @@ def allowed(pattern: Pattern, law: dict[Gaps, float]) -> dict[Gaps, float]:
     return {gaps: prob for gaps, prob in law.items() if pattern.fits(list(map(len, gaps)))}
 
 
-def tilted(law: dict[Gaps, float], pattern: Pattern) -> dict[Gaps, float]:
+def tilted(
+    law: dict[Gaps, float], pattern: Pattern, strength: float = STRENGTH
+) -> dict[Gaps, float]:
     texts = [" ".join(map(str, sequence(pattern, gaps, pattern.tokens))) for gaps in law]
-    factors = [math.exp(STRENGTH * value) for value in reward(texts)]
+    factors = [math.exp(strength * value) for value in reward(texts)]
     return {key: law[key] * factor for key, factor in zip(law, factors, strict=True)}
 
 
@@ -83,8 +85,9 @@ def test_the_normalizer_is_unbiased(pattern: Pattern, longest: int) -> None:
 def test_weighted_samples_have_the_tilted_law() -> None:
     """With any number of particles E[normalizer · 1[the sample is x]] is the weight of x."""
     denoiser, rows = held_denoiser(2, longest=1), 2000
-    law = tilted(enumerated_law(denoiser, TWO), TWO)
-    samples = drawn(denoiser, TWO, rows, 4, Steering(reward, STRENGTH))
+    law = tilted(enumerated_law(denoiser, TWO), TWO, 1.5)
+    samples = drawn(denoiser, TWO, rows, 4, Steering(reward, 1.5))
+    assert bool(samples.resampled.any())
     weights = samples.log_normalizer.exp()
     keys = [tuple(tuple(map(int, gap.split())) for gap in gaps) for gaps in samples.gaps]
     likely = [key for key, weight in law.items() if weight > 0.02 * sum(law.values())]
@@ -140,7 +143,7 @@ def test_nothing_is_weighed_where_nothing_is_asked() -> None:
 
 
 def test_effective_numbers_lie_between_one_and_all() -> None:
-    samples = drawn(held_denoiser(2, longest=2), TWO, 50, 8, Steering(reward, STRENGTH))
+    samples = drawn(held_denoiser(2, longest=2), TWO, 50, 8, Steering(reward, 3.0))
     assert samples.effective.shape == samples.resampled.shape == (4, 50)
     assert bool(((samples.effective >= 1 - 1e-9) & (samples.effective <= 8 + 1e-9)).all())
     assert bool(samples.resampled.any())
