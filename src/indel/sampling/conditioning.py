@@ -116,7 +116,8 @@ class HeldStep:
                 stays,
                 self.frozen,
                 seen.lengths,
-                self.lengths.at(self.to),
+                self.lengths.relevant(self.to),
+                self.lengths.bounds,
                 generator=generator,
             )
             counts, is_token, log_lengths = drawn

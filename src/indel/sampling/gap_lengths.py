@@ -28,6 +28,8 @@ from indel.sampling.patterns import Pattern
 
 # Where fresh inserts are deleted at another rate, ψ is approximate: nothing may be ruled out.
 _FLOOR = 1e-9
+# Numbers of tokens that are less likely to lead to an allowed length are not looked at.
+_NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,10 @@ class GapLengths:
 
     tables: Float[Tensor, "times gaps counts"]
     """Entry j of `gaps` belongs to frozen token j, as in `Pattern.gaps`; 1 where all is allowed."""
+    bounds: Bool[Tensor, " gaps"]
+    """Which gaps are there and not free; the entries of the others are 1."""
     bounded: bool
-    """Whether any gap is not free; otherwise every entry is 1."""
+    """Whether any is."""
 
     @classmethod
     def of(
@@ -58,11 +62,18 @@ class GapLengths:
                 allowed = torch.tensor([gap.allows(n) for n in range(limit + 1)])
                 share = torch.where(total > 0, law[allowed].sum(dim=0) / total, 0.0)
                 tables[t, number] = share if t < 2 or _is_exact(schedule) else share + _FLOOR
-        return cls(tables.to(device), bool(bounded))
+        bounds = torch.tensor([number in bounded for number in range(gaps)])
+        return cls(tables.to(device), bounds.to(device), bool(bounded))
 
     def at(self, t: int) -> Float[Tensor, "gaps counts"]:
         """The tables of one time."""
         return self.tables[t if self.bounded else 0]
+
+    def relevant(self, t: int) -> Float[Tensor, "gaps counts"]:
+        """The tables of one time, cut where all that follows is negligible for bounded gaps."""
+        table = self.at(t)
+        likely = (table[self.bounds] > _NEGLIGIBLE).any(dim=0).nonzero()[:, 0]
+        return table[:, : int(likely[-1]) + 1] if len(likely) else table[:, :1]
 
     def log_prob(self, t: int, counts: Int[Tensor, "batch gaps"]) -> Float[Tensor, " batch"]:
         """Σ_gaps log ψ_t(n) for the numbers of tokens in the gaps; 0 for one longer than ever."""
@@ -89,6 +100,7 @@ def draw_counts(
     frozen: Bool[Tensor, "batch length"],
     lengths: Int[Tensor, " batch"],
     table: Float[Tensor, "gaps most"],
+    bounds: Bool[Tensor, " gaps"],
     *,
     generator: Randomness,
 ) -> Counts:
@@ -100,31 +112,36 @@ def draw_counts(
         A_i(s) = Σ_n p_i(n) B_i(s + n)      B_i(s) = p(INS) A_{i+1}(s) + p(stays) A_{i+1}(s + 1),
 
     with B_i(s) = ψ(s) A_{i+1}(0) at a frozen token, and a pass from left to right draws exactly.
-    Slots without births and frozen tokens come with probabilities 1 at 0 births.
+    In gaps of any length nothing is counted. Slots outside of gaps come with probability 1 of no
+    birth.
     """
     rows, width = frozen.shape
     most = table.shape[1]
-    before, after, log_total = _backward(prob_births, prob_stays, frozen, lengths, table)
+    number = torch.nn.functional.pad(frozen.cumsum(dim=1), (1, 0))
+    counted = bounds[number] & (torch.arange(width + 1, device=frozen.device) <= lengths[:, None])
+    before, after, log_total = _backward(
+        prob_births[..., : most + 1], prob_stays, frozen, lengths, table, counted
+    )
     noise = uniform(generator, rows, 2 * width + 1, dtype=table.dtype)
     births = torch.zeros(rows, width + 1, dtype=torch.int64, device=lengths.device)
     stays = torch.zeros_like(frozen)
     so_far = torch.zeros_like(lengths)
     every = torch.arange(prob_births.shape[2], device=lengths.device)
     for i in range(width + 1):
-        inside = i <= lengths
         reached = (so_far[:, None] + every).clamp_max(most)
-        weight = prob_births[:, i] * after[i].gather(1, reached)
-        drawn = index_at(weight.cumsum(dim=1), noise[:, 2 * i])
-        births[:, i] = drawn.masked_fill(~inside, 0)
-        so_far = so_far + births[:, i]
+        factor = torch.where(counted[:, i, None], after[i].gather(1, reached), 1.0)
+        drawn = index_at((prob_births[:, i] * factor).cumsum(dim=1), noise[:, 2 * i])
+        births[:, i] = drawn.masked_fill(i > lengths, 0)
+        so_far = so_far + births[:, i].masked_fill(~counted[:, i], 0)
         if i == width:
             break
-        token = i < lengths
+        counts = counted[:, i] & ~frozen[:, i] & (i < lengths)
         left = before[i + 1].gather(1, so_far.clamp_max(most)[:, None])[:, 0]
         more = before[i + 1].gather(1, (so_far + 1).clamp_max(most)[:, None])[:, 0]
+        more, left = (torch.where(counts, each, 1.0) for each in (more, left))
         stay, go = prob_stays[:, i] * more, (1.0 - prob_stays[:, i]) * left
-        stays[:, i] = frozen[:, i] | (token & (noise[:, 2 * i + 1] * (stay + go) < stay))
-        so_far = so_far + (stays[:, i] & token).long()
+        stays[:, i] = noise[:, 2 * i + 1] * (stay + go) < stay
+        so_far = so_far + (stays[:, i] & counts).long()
         so_far = so_far.masked_fill(frozen[:, i], 0)
     return Counts(births, stays, log_total)
 
@@ -182,6 +199,7 @@ def _backward(
     frozen: Bool[Tensor, "batch length"],
     lengths: Int[Tensor, " batch"],
     table: Float[Tensor, "gaps most"],
+    counted: Bool[Tensor, "batch slots"],
 ) -> tuple[list[Tensor], list[Tensor], Float[Tensor, " batch"]]:
     """A_i and B_i for each place, with a last column of zeros: more tokens than the limit."""
     rows, width = frozen.shape
@@ -195,16 +213,17 @@ def _backward(
         if i < width:
             later = before[i + 1]
             stay, more = prob_stays[:, i, None], torch.nn.functional.pad(later[:, 1:], (0, 1))
-            value = (1.0 - stay) * later + stay * more
+            value = torch.where(counted[:, i, None], (1.0 - stay) * later + stay * more, later)
             closing = padded[number[:, i] - 1] * later[:, :1]
             value = torch.where(frozen[:, i, None], closing, value)
             value = torch.where((i < lengths)[:, None], value, at_end)
         else:
             value = at_end
         after[i] = value
-        windows = torch.nn.functional.pad(value[:, :-1], (0, columns)).unfold(1, columns, 1)
-        value = (windows[:, : padded.shape[1]] @ prob_births[:, i, :, None])[..., 0]
-        value = torch.where((i <= lengths)[:, None], value, at_end)
+        if bool(counted[:, i].any()):
+            windows = torch.nn.functional.pad(value[:, :-1], (0, columns)).unfold(1, columns, 1)
+            summed = (windows[:, : padded.shape[1]] @ prob_births[:, i, :, None])[..., 0]
+            value = torch.where(counted[:, i, None], summed, value)
         # Products of many small numbers: each row has a scale of its own.
         scale = value.amax(dim=1, keepdim=True)
         scale = torch.where(scale > 0, scale, 1.0)
@@ -234,11 +253,10 @@ def _sums(
     first: Float[Tensor, "rows counts"], second: Float[Tensor, "rows counts"]
 ) -> Float[Tensor, "rows counts"]:
     """The law of a sum of two independent numbers, row by row, cut at the same width."""
-    width = first.shape[1]
-    padded = torch.nn.functional.pad(second, (width - 1, 0))
-    # Row r of the windows, at n, holds second[n − k] for k = width − 1 … 0.
-    windows = padded.unfold(1, width, 1)
-    return (windows * first.flip(1)[:, None]).sum(dim=2)
+    width, total = first.shape[1], torch.zeros_like(first)
+    for number in range(width):
+        total[:, number:] += first[:, number, None] * second[:, : width - number]
+    return total
 
 
 def _convolved(
