@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "indel"
 
 FOUNDATION = {
     *("batch", "vocabularies", "text8_alphabet", "randomness", "log_space"),
-    *("atomic_files", "extras", "checks", "sharing"),
+    *("atomic_files", "extras", "checks", "sharing", "edit_distance"),
 }
 ALLOWED: dict[str, set[str]] = {
     **{room: {"extras", "batch", "randomness", "checks"} for room in FOUNDATION},
@@ -25,6 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "pretrained": set(),
     "loading": FOUNDATION | {"model", "pretrained", "training"},
     "api": FOUNDATION | {"model", "bound", "sampling", "data"},
+    "editing": FOUNDATION | {"process", "model", "bound", "sampling", "api"},
     "text_repair": FOUNDATION | {"process", "model", "sampling", "data", "loading"},
 }
 """What is not listed here (command, page, experiments, the front door) is seen by users."""

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from indel.api import denoise_from, evaluate, generate, loss
     from indel.batch import Batch
     from indel.data.sequences import Sequences
+    from indel.editing import infill, mutate, score_edits, steer
     from indel.loading import load
     from indel.model.denoiser import Denoiser
     from indel.process.schedules import Schedule
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         UniformTransition,
     )
     from indel.randomness import RowSeeds
+    from indel.sampling.patterns import Gap, Pattern
     from indel.text8_alphabet import normalize_text8
     from indel.text_repair.repairer import Repairer, repair
     from indel.text_repair.results import Repair
@@ -61,6 +63,12 @@ _HOMES = {
     "generate": "api",
     "denoise_from": "api",
     "evaluate": "api",
+    "infill": "editing",
+    "steer": "editing",
+    "mutate": "editing",
+    "score_edits": "editing",
+    "Gap": "sampling.patterns",
+    "Pattern": "sampling.patterns",
     "repair": "text_repair.repairer",
     "Repair": "text_repair.results",
     "Repairer": "text_repair.repairer",
@@ -73,10 +81,12 @@ __all__ = [
     "ByteVocabulary",
     "CharacterVocabulary",
     "Denoiser",
+    "Gap",
     "GaussianTransition",
     "IntegerVocabulary",
     "MatrixTransition",
     "NeighborTransition",
+    "Pattern",
     "Repair",
     "Repairer",
     "RowSeeds",
@@ -89,11 +99,15 @@ __all__ = [
     "denoise_from",
     "evaluate",
     "generate",
+    "infill",
     "load",
     "loss",
+    "mutate",
     "normalize_text8",
     "process",
     "repair",
+    "score_edits",
+    "steer",
     "train",
 ]
 

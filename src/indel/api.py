@@ -18,6 +18,8 @@ from indel.model import Denoiser
 from indel.randomness import Randomness, RowSeeds, seeds_for
 from indel.sampling import generation
 from indel.sampling.generation import Samples, SamplingOptions
+from indel.sampling.patterns import encoded
+from indel.sampling.renoising import corrected_samples
 from indel.sampling.strides import evenly_spaced
 from indel.sampling.truncation import Sharpening
 
@@ -68,6 +70,7 @@ def generate(
     temperature: float = 1.0,
     top_p: float = 1.0,
     calls: int | None = None,
+    correct: int = 0,
     batch_size: int = 64,
     keep_trajectories: bool = False,
     progress: bool = False,
@@ -85,6 +88,8 @@ def generate(
         top_p: The share of the probability that each head keeps.
         calls: How often the network is called; None: once per step of the process. Fewer calls
             approximate a process that inserts and deletes.
+        correct: How often each sample then goes a quarter of the steps forward with the exact q and
+            back again; trajectories end before.
         batch_size: Sequences at a time.
         keep_trajectories: Whether the states of all steps are kept.
         progress: Whether a bar is shown.
@@ -99,20 +104,22 @@ def generate(
 
     Reference: Johnson et al. 2021, Sec. 3.2 and 3.3
     """
-    options = _options(model, temperature, top_p, calls)
+    options = sampling_options(model, temperature, top_p, calls)
     parts = []
     with likelihood.evaluation_mode(model):
         for start in range(0, count, batch_size):
             rows = min(batch_size, count - start)
+            generator = RowSeeds(sample_seeds(seed, start, rows).to(model.device))
+            samples = generation.generate(
+                model,
+                rows,
+                generator=generator,
+                options=options,
+                keep_trajectories=keep_trajectories,
+                progress=progress,
+            )
             parts.append(
-                generation.generate(
-                    model,
-                    rows,
-                    generator=RowSeeds(sample_seeds(seed, start, rows).to(model.device)),
-                    options=options,
-                    keep_trajectories=keep_trajectories,
-                    progress=progress,
-                )
+                corrected_samples(model, samples, correct, generator=generator, options=options)
             )
     if not parts:
         raise ValueError(f"count must be at least 1, got {count}")
@@ -158,7 +165,7 @@ def denoise_from(
             batch,
             t,
             generator=RowSeeds(sample_seeds(seed, 0, len(batch)).to(model.device)),
-            options=_options(model, temperature, top_p, None),
+            options=sampling_options(model, temperature, top_p, None),
             keep_trajectories=keep_trajectories,
         )
 
@@ -215,9 +222,10 @@ def sample_seeds(seed: int, start: int, count: int) -> Int[Tensor, " {count}"]:
     return seeds_for(seed, "sample", start, count)
 
 
-def _options(
+def sampling_options(
     model: Denoiser, temperature: float, top_p: float, calls: int | None
 ) -> SamplingOptions:
+    """The law that these settings stand for, the same for both heads."""
     sharpening = Sharpening(temperature=temperature, top_p=top_p)
     return SamplingOptions(
         tokens=sharpening,
@@ -225,6 +233,16 @@ def _options(
         times=None if calls is None else evenly_spaced(model.schedule.num_steps, calls),
         approximate_strides=calls is not None,
     )
+
+
+def tokens_of(model: Denoiser, text: str | Sequence[int], where: str = "") -> list[int]:
+    """The ids of a text, or of integers; integers in a text have spaces between them."""
+    try:
+        if isinstance(text, str):
+            return encoded(text, model.vocabulary)
+        return model.vocabulary.encode(text)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{where}{error}") from None
 
 
 def _batch(model: Denoiser, sequences: Examples) -> Batch:

@@ -40,6 +40,14 @@ class RowSeeds:
         """The stream of the chosen rows, at the same point."""
         return RowSeeds(self.seeds[index], calls=self._calls)
 
+    def repeated(self, copies: int) -> RowSeeds:
+        """Fresh streams for several copies of each row, the copies of a row side by side.
+
+        Copy i of a row does not depend on how many there are.
+        """
+        numbers = torch.arange(copies, device=self.seeds.device)
+        return RowSeeds((_mix(self._next_keys())[:, None] + numbers).flatten())
+
     def split(self) -> RowSeeds:
         """A fresh stream for one operation, so that it may draw as often as it needs."""
         return RowSeeds(_mix(self._next_keys()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -100,9 +100,7 @@ class ReverseStep:
         noise = uniform(generator, *self.seen.tokens.shape, dtype=dtype)
         values = index_at(self.logp_previous.to(dtype).exp().cumsum(dim=-1), noise)
         noise = uniform(generator, len(self.seen), self.seen.width + 1, dtype=dtype)
-        # Linear: what underflows is never drawn, so the care that log_observed takes is not needed.
-        prob = self.logp_deleted.to(dtype).exp() @ self._law_of_observed()
-        counts = index_at(prob.cumsum(dim=-1), noise)
+        counts = index_at(self.prob_observed().cumsum(dim=-1), noise)
         return self._lay_out(values, counts)
 
     def mode(self) -> Batch:
@@ -135,6 +133,21 @@ class ReverseStep:
         """log p_θ(n_obs) for 0…most DELs in each slot; by default all but 1e−12 of the mass."""
         law = self._law_of_observed(most)
         return log_observed(self.logp_deleted, law).to(self.logp_deleted.dtype)
+
+    def prob_observed(self) -> Float[Tensor, "batch slots observed"]:
+        """p_θ(n_obs) to draw from: all but 1e−12 of the mass, in the precision of the tables."""
+        # Linear: what underflows is never drawn, so the care that log_observed takes is not needed.
+        return self.logp_deleted.to(self.tables.dtype).exp() @ self._law_of_observed()
+
+    def rows(self, index: Int[Tensor, " rows"]) -> ReverseStep:
+        """The law of the chosen rows."""
+        return replace(
+            self,
+            seen=self.seen.rows(index),
+            logp_previous=self.logp_previous[index],
+            logp_deleted=self.logp_deleted[index],
+            t=self.t[index],
+        )
 
     def _law_of_observed(self, most: int | None = None) -> Float[Tensor, "batch counts observed"]:
         """M_{t−1}[n, n_obs] for 0…most DELs; by default all but 1e−12 of the mass."""

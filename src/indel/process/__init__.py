@@ -1,6 +1,12 @@
 """The forward process q: fixed, exact, without a network."""
 
-from indel.process.alignments import EditMarginals, edit_marginals, log_prob, sample_edits
+from indel.process.alignments import (
+    EditMarginals,
+    edit_marginals,
+    log_prob,
+    most_likely_edits,
+    sample_edits,
+)
 from indel.process.corruption import Corruption, corrupt, corrupt_chain, corrupt_step
 from indel.process.edits import INSERTED, Edits, step_parents, summarize
 from indel.process.jumps import Jump
@@ -46,6 +52,7 @@ __all__ = [
     "log_prob_edits",
     "log_prob_step",
     "log_prob_within",
+    "most_likely_edits",
     "paper_noise",
     "posterior",
     "qwerty_neighbors",

@@ -7,6 +7,7 @@ anti-diagonals, and each is one vector operation over the batch and over i.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -95,17 +96,46 @@ def sample_edits(
     Reference: Johnson et al. 2021, Fig. 2; docs/process.md
     """
     lattice = Lattice.of(schedule, x_0, x_t, t)
-    forward_a, forward_b = lattice.forward()
+    moves = 2 * (x_0.width + x_t.width)
+    noise = uniform(generator, len(x_0), moves, dtype=lattice.log_delete.dtype)
+    return _walked(lattice, *lattice.forward(), x_0, x_t, noise)
+
+
+def most_likely_edits(
+    schedule: Schedule, x_0: Batch, x_t: Batch, t: Int[Tensor, " batch"] | int
+) -> Edits:
+    """An edit summary of the largest probability, argmax_a q(a_{0→t} | x_0, x_t).
+
+    The same walk through the lattice of the largest instead of the total probabilities.
+
+    >>> schedule = Schedule.paper(vocab_size=4, num_steps=10, rate=0.4)
+    >>> x_0, x_t = Batch.from_lists([[0, 1, 2, 3]]), Batch.from_lists([[0, 2, 3]])
+    >>> most_likely_edits(schedule, x_0, x_t, 3).source.tolist()
+    [[0, 2, 3]]
+    """
+    lattice = Lattice.of(schedule, x_0, x_t, t)
+    # A move is made if it leads to the largest probability: then the ratio of both is 1.
+    noise = lattice.log_delete.new_full((len(x_0), 2 * (x_0.width + x_t.width)), 1.0 - 1e-6)
+    return _walked(lattice, *lattice.forward(torch.maximum), x_0, x_t, noise)
+
+
+def _walked(
+    lattice: Lattice,
+    forward_a: Diagonals,
+    forward_b: Diagonals,
+    x_0: Batch,
+    x_t: Batch,
+    noise: Float[Tensor, "batch moves"],
+) -> Edits:
+    """Walk back from the end; a move is made if the noise is below its share of what leads here."""
     _refuse_impossible(lattice.total(forward_b))
     i, j = x_0.lengths.clone(), x_t.lengths.clone()
     in_b = torch.ones_like(i, dtype=torch.bool)
     source = torch.full((len(x_0), x_t.width + 1), INSERTED, device=x_t.device)
-    moves = x_0.width + x_t.width
-    noise = uniform(generator, len(x_0), 2 * moves, dtype=lattice.log_delete.dtype)
     # Cells (0, j) and (i, 0) cannot be reached by a replacement.
     log_replace = torch.nn.functional.pad(lattice.log_replace, (1, 0, 1, 0), value=-torch.inf)
     rows = torch.arange(len(x_0), device=x_t.device)
-    for move in range(moves):
+    for move in range(x_0.width + x_t.width):
         i_before = (i - 1).clamp_min(0)
         logp_b = forward_b[rows, i + j, i]
         # Row −1 of the lattice is not there: nothing is consumed before the first token.
@@ -244,8 +274,12 @@ class Lattice:
             lengths=x_t.lengths,
         )
 
-    def forward(self) -> tuple[Diagonals, Diagonals]:
+    def forward(
+        self, combine: Callable[[Tensor, Tensor], Tensor] = torch.logaddexp
+    ) -> tuple[Diagonals, Diagonals]:
         """log F_A and log F_B, the total weight of all ways to reach a cell, by i + j and i.
+
+        With `torch.maximum` it is the largest weight instead of the total.
 
         F_A(i,j) = F_A(i,j−1) ᾱ[z_j] + F_B(i−1,j−1) Q̄[x_i,z_j]
         F_B(i,j) = F_A(i,j) (1−Σᾱ) + F_B(i−1,j) β̄
@@ -256,14 +290,10 @@ class Lattice:
         for k in range(1, in_a.shape[1]):
             reached = in_a[:, k - 1] + insert[:, k]
             if k > 1:
-                reached[:, 1:] = torch.logaddexp(
-                    reached[:, 1:], in_b[:, k - 2, :-1] + replace[:, k]
-                )
+                reached[:, 1:] = combine(reached[:, 1:], in_b[:, k - 2, :-1] + replace[:, k])
             in_a[:, k] = reached
             stopped = reached + self.log_stop[:, None]
-            stopped[:, 1:] = torch.logaddexp(
-                stopped[:, 1:], in_b[:, k - 1, :-1] + self.log_delete[:, None]
-            )
+            stopped[:, 1:] = combine(stopped[:, 1:], in_b[:, k - 1, :-1] + self.log_delete[:, None])
             in_b[:, k] = stopped
         return in_a, in_b
 

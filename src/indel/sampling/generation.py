@@ -271,7 +271,7 @@ class _Run:
         seen = x_t.without(schedule.ins)
         step = torch.full_like(seen.lengths, number)
         output = sharpened(
-            self._guess(seen, self.strides.times[number - 1]),
+            predict(self.denoiser, seen, self.strides.times[number - 1]),
             seen,
             step,
             schedule.tables(seen.device),
@@ -281,13 +281,14 @@ class _Run:
         )
         return ReverseStep.of(schedule, output, seen, step, weights=self.weights)
 
-    def _guess(self, seen: Batch, t: int) -> DenoiserOutput:
-        """The network's output, computed once for equal rows: draws of one x_t start out equal."""
-        # At least one column: torch does not compare empty rows.
-        unique, which = torch.unique(seen.widened(1).tokens, dim=0, return_inverse=True)
-        different = Batch(unique, (unique != PADDING).sum(dim=1))
-        output = self.denoiser(different.trimmed(), torch.full_like(different.lengths, t))
-        return DenoiserOutput(*(part[which] for part in output))
+
+def predict(denoiser: Denoiser, seen: Batch, t: int) -> DenoiserOutput:
+    """The network's output, computed once for equal rows: draws of one x_t start out equal."""
+    # At least one column: torch does not compare empty rows.
+    unique, which = torch.unique(seen.widened(1).tokens, dim=0, return_inverse=True)
+    different = Batch(unique, (unique != PADDING).sum(dim=1))
+    output = denoiser(different.trimmed(), torch.full_like(different.lengths, t))
+    return DenoiserOutput(*(part[which] for part in output))
 
 
 def _stream(generator: Randomness, t: int) -> Randomness:

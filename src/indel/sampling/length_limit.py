@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -41,7 +40,7 @@ def draw_within(
         if not len(long):
             break
         rows, generator = rows[long], select(generator, long)
-        again = _law_of_rows(reverse, rows).sample(generator=generator)
+        again = reverse.rows(rows).sample(generator=generator)
         drawn = with_rows(drawn, rows, again)
         redrawn = redrawn.index_add(0, rows, torch.ones_like(rows))
     del_ = reverse.tables.jump.vocab_size + 1
@@ -80,16 +79,6 @@ def with_rows(batch: Batch, rows: Int[Tensor, " rows"], new: Batch) -> Batch:
     batch, new = batch.widened(new.width), new.widened(batch.width)
     lengths = batch.lengths.index_put((rows,), new.lengths)
     return Batch(batch.tokens.index_put((rows,), new.tokens), lengths).trimmed()
-
-
-def _law_of_rows(reverse: ReverseStep, rows: Int[Tensor, " rows"]) -> ReverseStep:
-    return replace(
-        reverse,
-        seen=reverse.seen.rows(rows),
-        logp_previous=reverse.logp_previous[rows],
-        logp_deleted=reverse.logp_deleted[rows],
-        t=reverse.t[rows],
-    )
 
 
 def _without_last(batch: Batch, token: int, surplus: Int[Tensor, " batch"]) -> Batch:

@@ -1,0 +1,68 @@
+"""`indel mutate`."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated
+
+import typer
+
+from indel.commands.arguments import Device, Model, Seed
+
+
+def mutate(
+    model: Model,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is varied.")],
+    edits: Annotated[
+        str, typer.Option(metavar="LEAST-MOST", help="How many tokens may differ (Levenshtein).")
+    ] = "1-5",
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="START-END",
+            help="Tokens that must not change, counted from 0, without END; may be repeated.",
+        ),
+    ] = None,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, max=100_000, help="How many.")] = 5,
+    seed: Seed = 0,
+    temperature: Annotated[float, typer.Option(help="Of both heads; 1 is the model itself.")] = 1.0,
+    top_p: Annotated[float, typer.Option(help="Keep this share of the mass of both heads.")] = 1.0,
+    device: Device = "cpu",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+) -> None:
+    """Vary a text: so many edits away from it, with spans that must not change."""
+    from indel.editing import mutate as vary
+    from indel.loading import load
+
+    least, most = _range(edits, "--edits")
+    mutations = vary(
+        load(model, device=device),
+        text,
+        count,
+        edits=(least, most),
+        keep=[_range(span, "--keep") for span in keep or []],
+        seed=seed,
+        temperature=temperature,
+        top_p=top_p,
+    )
+    for row, found in enumerate(mutations.texts):
+        if not as_json:
+            print(found)
+            continue
+        known = {
+            "text": found,
+            "ids": mutations.samples.x.to_lists()[row],
+            "edits": int(mutations.edits[row]),
+            "t": int(mutations.t[row]),
+            "attempts": int(mutations.attempts[row]),
+        }
+        print(json.dumps(known, ensure_ascii=False))
+
+
+def _range(text: str, option: str) -> tuple[int, int]:
+    """Two integers with a dash between them, or one for both ends of --edits."""
+    found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text)
+    if found is None or (found[2] is None and option == "--keep"):
+        raise ValueError(f"{option} takes two numbers such as 3-6, got {text!r}")
+    return int(found[1]), int(found[2] or found[1])
