@@ -95,14 +95,15 @@ def repair(
 ) -> Repair:
     """Mend a badly typed text: the best answer, its corrections, and what else it might be.
 
-    Several x_0 ~ p_θ(x_0 | x_t) are drawn, the text being x_t for t = `strength`. Corrections that
-    are at least as likely as `agreement` are made, and nothing else changes.
+    log p(text | typed) = Σ weight · evidence + constant for each doubtful place: counts of words,
+    the exact q(typed | text), and what the network says with the text as x_t for t = `strength`.
+    Corrections that are at least as likely as `agreement` are made, and nothing else changes.
 
     Args:
         text: Any text, of any length; case, punctuation and layout stay.
         model: A denoiser of letters, or what `indel.load` takes.
         strength: t, how noisy the text is believed to be.
-        draws: How many x_0 are drawn.
+        draws: How many x_0 ~ p_θ(x_0 | x_t) are drawn as evidence.
         agreement: How likely a correction must be.
         seed: The same seed gives the same repair.
 
