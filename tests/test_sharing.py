@@ -23,6 +23,10 @@ COMMANDS = {
         *("--times", "2", "--samples", "3", "--batch-size", "2", "--json"),
     ],
     "repair": ["repair", "--file", "-", "--plain"],
+    "score": [
+        *("score", "arithmetic", "{numbers}", "--reference", "{numbers}"),
+        *("--chains", "2", "--times", "1", "--json"),
+    ],
 }
 MARK = "--- end of a command"
 PROGRAM = f"""
@@ -73,13 +77,19 @@ def finished(workers: list[subprocess.Popen[bytes]], text: str = "") -> list[str
 def test_two_processes_print_what_one_does(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    program = [sys.executable, "-c", PROGRAM, json.dumps(list(COMMANDS.values()))]
+    numbers = tmp_path / "numbers.txt"
+    numbers.write_text("1 2 3 4\n2 4 6\n5 6\n")
+    commands = {
+        name: [each.format(numbers=numbers) for each in arguments]
+        for name, arguments in COMMANDS.items()
+    }
+    program = [sys.executable, "-c", PROGRAM, json.dumps(list(commands.values()))]
     first, second = finished(launch(program, 2), TYPED)
     together = first.split(f"{MARK}\n")[:-1]
     assert second == f"{MARK}\n" * len(COMMANDS)  # all is printed once
     typed = tmp_path / "typed.txt"
     typed.write_text(TYPED)
-    for (name, arguments), shared in zip(COMMANDS.items(), together, strict=True):
+    for (name, arguments), shared in zip(commands.items(), together, strict=True):
         alone = [str(typed) if each == "-" else each for each in arguments]
         assert run(alone) == 0
         assert shared == capsys.readouterr().out, name

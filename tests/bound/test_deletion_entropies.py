@@ -8,10 +8,11 @@ from indel.bound.noised import Noised
 from indel.bound.objective import Objective, StepTerms, _dense_terms, step_terms
 from indel.model.denoiser import DenoiserOutput
 from indel.model.length import LengthTable
-from indel.process import Schedule, posteriors, probabilities
+from indel.process import GaussianTransition, Schedule, posteriors, probabilities
 from indel.process.counts import observed_limit, slot_laws
 
 SCHEDULE = Schedule.paper(5, 8, 0.7)
+DENSE = Schedule.paper(5, 8, 0.7, transition=lambda size, keep: GaussianTransition(size, 1.0))
 
 
 def example(t: int, scale: float, dtype: torch.dtype) -> tuple[Noised, list[torch.Tensor]]:
@@ -54,21 +55,24 @@ def test_columns_end_where_probability_does() -> None:
     assert laws.plain.shape == (2, 13, laws.slots.shape[-1])
 
 
-def test_edits_just_drawn_are_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("schedule", [SCHEDULE, DENSE], ids=["mixture", "dense"])
+def test_edits_just_drawn_are_not_checked_again(
+    schedule: Schedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
     checked = []
     real = probabilities.log_prob_edits
     monkeypatch.setattr(
         posteriors, "log_prob_edits", lambda *given: checked.append(1) or real(*given)
     )
-    noised, logits = example(5, 1.0, torch.float32)
 
     def denoise(seen: Batch, t: torch.Tensor) -> DenoiserOutput:
         return DenoiserOutput(
             torch.zeros(*seen.tokens.shape, 6), torch.zeros(len(seen), seen.width + 1, 13)
         )
 
-    objective = Objective(SCHEDULE)
-    objective(denoise, LengthTable(20), noised.x_0, generator=torch.Generator().manual_seed(0))
+    generator, x_0 = torch.Generator().manual_seed(0), Batch.from_lists([[0, 1, 2], [3]])
+    Objective(schedule)(denoise, LengthTable(20), x_0, generator=generator)
     assert not checked
-    step_terms(SCHEDULE, DenoiserOutput(*logits), noised)
+    noised = Noised.draw(schedule, x_0, torch.tensor([5, 2]), generator=generator)
+    step_terms(schedule, denoise(noised.seen, noised.t), noised)
     assert checked

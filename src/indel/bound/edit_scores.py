@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import torch
 from jaxtyping import Float, Int
@@ -15,6 +16,7 @@ from indel.bound.likelihood import chain_bound, evaluation_mode
 from indel.model.denoiser import Denoiser
 from indel.process import Schedule, log_prob, log_prob_edits, most_likely_edits
 from indel.randomness import RowSeeds, seeds_for
+from indel.sharing import ALONE, Processes
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,14 @@ def edit_scores(
     seed: int = 0,
     chains: int = 16,
     num_times: int | None = None,
+    processes: Processes = ALONE,
 ) -> list[EditScore]:
     """The difference of the bounds of each pair, from `chains` chains of q with common noise.
 
     A chain of the sequence and one of the reference share their seed, and so the noise of the
     places that they share up to the first insertion or deletion: much of it cancels in the
-    difference. The standard error is that of its mean over the chains.
+    difference. The standard error is that of its mean over the chains. Several processes share the
+    pairs, and each gets all scores.
 
     >>> import indel
     >>> model = indel.load("text8")
@@ -75,27 +79,28 @@ def edit_scores(
         )
     if chains < 2:
         raise ValueError(f"chains must be at least 2, to know a standard error, got {chains}")
-    scores = []
+
+    def scored(number: int) -> EditScore:
+        seeds = seeds_for(seed, "score", number * chains, chains).to(denoiser.device)
+
+        def bounds(x: Sequence[int]) -> Float[Tensor, "chains 1"]:
+            x_0 = Batch.from_lists([list(x)] * chains, device=denoiser.device)
+            noise = RowSeeds(seeds)
+            found = chain_bound(denoiser, x_0, generator=noise, num_times=num_times)
+            return found.nats.double().cpu()[:, None]
+
+        new, old = bounds(sequences[number]), bounds(references[number])
+        return EditScore(
+            _estimate(new),
+            _estimate(old),
+            _estimate(new - old),
+            align(denoiser.schedule, references[number], sequences[number]),
+        )
+
     with evaluation_mode(denoiser), torch.inference_mode():
-        for number, (sequence, reference) in enumerate(zip(sequences, references, strict=True)):
-            seeds = seeds_for(seed, "score", number * chains, chains).to(denoiser.device)
-
-            def bounds(x: Sequence[int], seeds: Tensor = seeds) -> Float[Tensor, "chains 1"]:
-                x_0 = Batch.from_lists([list(x)] * chains, device=denoiser.device)
-                noise = RowSeeds(seeds)
-                found = chain_bound(denoiser, x_0, generator=noise, num_times=num_times)
-                return found.nats.double().cpu()[:, None]
-
-            new, old = bounds(sequence), bounds(reference)
-            scores.append(
-                EditScore(
-                    _estimate(new),
-                    _estimate(old),
-                    _estimate(new - old),
-                    align(denoiser.schedule, reference, sequence),
-                )
-            )
-    return scores
+        numbers = range(len(sequences))
+        shared = processes.map(scored, numbers, to_bytes=_to_bytes, from_bytes=_from_bytes)
+        return list(shared)
 
 
 def align(schedule: Schedule, reference: Sequence[int], sequence: Sequence[int]) -> Alignment:
@@ -119,6 +124,20 @@ def align(schedule: Schedule, reference: Sequence[int], sequence: Sequence[int])
     source = tuple(edits.source[0, : len(sequence)].tolist())
     deleted = tuple(place for place in range(len(reference)) if place not in set(source))
     return Alignment(source, deleted, min(1.0, float(prob)), float(logp[t]), t)
+
+
+def _to_bytes(score: EditScore) -> bytes:
+    # Infinity and NaN are written as Python reads them.
+    return json.dumps(asdict(score)).encode()
+
+
+def _from_bytes(content: bytes) -> EditScore:
+    values = json.loads(content)
+    alignment = values.pop("alignment")
+    for name in ("source", "deleted"):
+        alignment[name] = tuple(alignment[name])
+    estimates = {name: Estimate(*each) for name, each in values.items()}
+    return EditScore(**estimates, alignment=Alignment(**alignment))
 
 
 def _estimate(values: Float[Tensor, "chains 1"]) -> Estimate:

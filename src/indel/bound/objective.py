@@ -22,10 +22,14 @@ from indel.log_space import weighted
 from indel.model.denoiser import DenoiserOutput
 from indel.model.length import LengthTable
 from indel.model.reverse import EditWeights, ReverseStep
-from indel.process import Schedule, posterior
+from indel.process import Schedule
 from indel.process.counts import slot_laws
 from indel.process.length_distribution import last_length_distributions
-from indel.process.posteriors import prob_pair, refuse_impossible_edits
+from indel.process.posteriors import (
+    posterior_of_possible,
+    prob_pair,
+    refuse_impossible_edits,
+)
 from indel.process.tables import Tables
 from indel.randomness import Randomness
 
@@ -174,7 +178,7 @@ def _dense_terms(
 ) -> StepTerms:
     """The same by way of the dense posterior: for any transition, and for all summaries at once."""
     x_0, x_t, edits, t = noised.x_0, noised.x_t, noised.edits, noised.t
-    law = posterior(schedule, x_0, x_t, edits, t)
+    law = posterior_of_possible(schedule, x_0, x_t, edits, t)
     largest = output.logits_deletions.shape[-1] - 1
     if edits is not None and edits.deletions.numel():
         _check_deletions(int(edits.deletions.max()), largest)

@@ -40,8 +40,10 @@ def score(
     from indel.api import tokens_of
     from indel.bound.edit_scores import edit_scores
     from indel.loading import load
+    from indel.sharing import Processes
 
-    denoiser = load(model, device=device)
+    processes = Processes.launched()
+    denoiser = load(model, device=processes.device(device))
     texts, before = _lines(file), _lines(reference)
     before = before * len(texts) if len(before) == 1 else before
     if len(before) != len(texts):
@@ -53,7 +55,17 @@ def score(
         [tokens_of(denoiser, text, f"{name}, line {n}: ") for n, text in enumerate(lines, start=1)]
         for name, lines in ((file, texts), (reference, before))
     )
-    scores = edit_scores(denoiser, sequences, references, seed=seed, chains=chains, num_times=times)
+    scores = edit_scores(
+        denoiser,
+        sequences,
+        references,
+        seed=seed,
+        chains=chains,
+        num_times=times,
+        processes=processes,
+    )
+    if not processes.is_first:
+        return
     table = Table("text", "nats", "reference", "difference", "t", "edits", "probability", box=None)
     for number, found in enumerate(scores):
         shown = drawn(found.alignment, references[number], sequences[number], denoiser.vocabulary)

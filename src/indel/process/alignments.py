@@ -108,10 +108,21 @@ def most_likely_edits(
 
     The same walk through the lattice of the largest instead of the total probabilities.
 
+    Args:
+        schedule: The forward process.
+        x_0: Data: regular tokens alone.
+        x_t: Noisy sequences: regular tokens, INS and DEL.
+        t: The time, one for all sequences or one each, 0…T.
+
+    Returns:
+        One edit summary for each sequence.
+
     >>> schedule = Schedule.paper(vocab_size=4, num_steps=10, rate=0.4)
     >>> x_0, x_t = Batch.from_lists([[0, 1, 2, 3]]), Batch.from_lists([[0, 2, 3]])
     >>> most_likely_edits(schedule, x_0, x_t, 3).source.tolist()
     [[0, 2, 3]]
+
+    Reference: docs/process.md
     """
     lattice = Lattice.of(schedule, x_0, x_t, t)
     # A move is made if it leads to the largest probability: then the ratio of both is 1.

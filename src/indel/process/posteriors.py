@@ -67,17 +67,31 @@ def posterior(
     times = check_pair(schedule, x_0, x_t, t, first=1)
     if max_deletions is not None and max_deletions < 0:
         raise ValueError(f"max_deletions must be at least 0, got {max_deletions}")
+    if edits is not None:
+        refuse_impossible_edits(schedule, x_0, x_t, edits, times)
+    return posterior_of_possible(schedule, x_0, x_t, edits, times, max_deletions=max_deletions)
+
+
+def posterior_of_possible(
+    schedule: Schedule,
+    x_0: Batch,
+    x_t: Batch,
+    edits: Edits | None,
+    t: Int[Tensor, " batch"],
+    *,
+    max_deletions: int | None = None,
+) -> Posterior:
+    """`posterior` of edits that q can make, such as those it has drawn: nothing is checked."""
     tables = schedule.tables(x_t.device)
     if edits is None:
-        law = _law_of_marginals(tables, x_0, x_t, edit_marginals(schedule, x_0, x_t, times), times)
+        law = _law_of_marginals(tables, x_0, x_t, edit_marginals(schedule, x_0, x_t, t), t)
     else:
-        refuse_impossible_edits(schedule, x_0, x_t, edits, times)
-        law = _law_of_edits(tables, x_0, x_t, edits, times)
-    prob_previous = _previous(tables, x_t, law, times, ins=schedule.ins)
+        law = _law_of_edits(tables, x_0, x_t, edits, t)
+    prob_previous = _previous(tables, x_t, law, t, ins=schedule.ins)
     return Posterior(
         prob_previous,
-        _deletions(tables, x_t, law, times, max_deletions, ins=schedule.ins),
-        _expected_log_step(tables, x_t, prob_previous, times, ins=schedule.ins),
+        _deletions(tables, x_t, law, t, max_deletions, ins=schedule.ins),
+        _expected_log_step(tables, x_t, prob_previous, t, ins=schedule.ins),
     )
 
 
