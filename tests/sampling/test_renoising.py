@@ -73,6 +73,12 @@ def test_mutations_are_as_far_away_as_asked_for(edits: tuple[int, int]) -> None:
     assert int(found.attempts.min()) >= 1
 
 
+def test_an_empty_sequence_can_be_mutated() -> None:
+    denoiser = tiny_denoiser(SCHEDULE, seed=2, max_length=20)
+    found = mutate(denoiser, [], 3, edits=(1, 5), generator=RowSeeds(torch.arange(3)))
+    assert found.samples.x.lengths.tolist() == found.edits.tolist()
+
+
 def test_a_mutation_depends_on_its_own_seed_alone() -> None:
     denoiser = tiny_denoiser(SCHEDULE, seed=2, max_length=20)
 

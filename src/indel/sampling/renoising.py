@@ -163,7 +163,8 @@ def keeping(tokens: Sequence[int], spans: Sequence[tuple[int, int]]) -> tuple[Pa
         elif not parts or not isinstance(parts[-1], Gap):
             parts.append(Gap())
     pattern = Pattern.of(parts or [Gap()])
-    return pattern, Held(Batch.from_lists([tokens]), torch.tensor([kept]).reshape(1, len(tokens)))
+    marks = torch.tensor(kept, dtype=torch.bool).reshape(1, len(tokens))
+    return pattern, Held(Batch.from_lists([tokens]), marks)
 
 
 def mutate(
