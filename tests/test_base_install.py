@@ -114,3 +114,20 @@ def test_what_needs_an_extra_names_it_in_one_line(
     assert done.stderr.count("\n") == 1
     assert f'pip install "indel[{extra}]"' in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["foreign"]
+
+
+def test_serve_says_at_once_that_it_loads(tmp_path: Path) -> None:
+    """Before the page's packages are imported: this one says when, and ends the program."""
+    (tmp_path / "gradio.py").write_text("print('imported', flush=True)\nraise SystemExit(3)\n")
+    folders = [str(tmp_path), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, "-m", "indel", "serve"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))},
+        check=False,
+    )
+    assert done.returncode == 3, done.stderr
+    said, then = done.stdout.splitlines()
+    assert said.startswith("indel is loading")
+    assert then == "imported"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -24,7 +25,27 @@ pip install "indel[web]"
     try:
         return import_module(package)
     except ImportError as error:
-        raise MissingExtraError(
-            f'{what} needs the package {error.name or package}: pip install "indel[{extra}]"',
-            name=error.name,
-        ) from error
+        raise _missing(what, error.name or package, extra) from error
+
+
+def require_installed(what: str, package: str, extra: str) -> None:
+    """Like `require`, without importing the package, which may take seconds.
+
+    >>> require_installed("this page", "no_such_package", "web")
+    Traceback (most recent call last):
+        ...
+    indel.extras.MissingExtraError: this page needs the package no_such_package: \
+pip install "indel[web]"
+    """
+    try:
+        found = find_spec(package)
+    except ImportError:
+        found = None
+    if found is None:
+        raise _missing(what, package, extra)
+
+
+def _missing(what: str, package: str, extra: str) -> MissingExtraError:
+    return MissingExtraError(
+        f'{what} needs the package {package}: pip install "indel[{extra}]"', name=package
+    )

@@ -1,5 +1,6 @@
 """From corrections of letters to a repaired text: nothing is lost, and what is not mended stays."""
 
+import random
 import re
 from math import prod
 
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indel.text_repair.corrections import MOST_ALTERNATIVES, mend
+from indel.text_repair.repairer import Repairer
 from indel.text_repair.results import Choice, Correction, Repair
 from support.hostile_texts import anything, tricky
 from support.menders import RandomMender, ScriptedMender
@@ -143,3 +145,48 @@ def test_a_sentence_over_two_lines_is_seen_as_one() -> None:
     mender = ScriptedMender({"a apple": ["an apple"], "apple teh": ["apple the"]}, draws=1)
     (repair,) = mend(["he ate a\napple today"], mender, agreement=0.5)
     assert repair.text == "he ate an\napple today"
+
+
+PIECES = (
+    *(
+        "teh",
+        "wasstype",
+        "becuase",
+        "the",
+        "cat's",
+        "2nd",
+        "WORD,",
+        "iPhone",
+        "I'm",
+        "naïve",
+        "1e308",
+    ),
+    *("a@b.de", "https://x.org/teh?q=1", "```", "<b>", "_", "%s", "-" * 40, "ab" * 100, "\0" * 50),
+    *("\n", "\r\n", "\t", "  ", "\u00a0", "…", "你", "😀", "ß", "ﬂ", "e\u0301", "\u202e", "\udc80"),
+)
+
+
+def hostile_text(chance: random.Random) -> str:
+    """Words, well and badly typed, among characters of any kind."""
+
+    def piece() -> str:
+        kind = chance.randrange(4)
+        if kind == 0:
+            return chr(chance.randrange(0x110000))
+        if kind == 1:
+            return "".join(chance.choices("etaoinshr", k=chance.randint(1, 12)))
+        return chance.choice(PIECES)
+
+    return "".join(piece() + chance.choice(["", " ", " "]) for _ in range(chance.randint(0, 12)))
+
+
+@pytest.mark.slow
+def test_a_thousand_hostile_texts_lose_nothing_with_the_bundled_words() -> None:
+    texts = [hostile_text(random.Random(f"1 {number}")) for number in range(1000)]
+    repairs = Repairer(agreement=0.3)(texts)
+    for text, repair in zip(texts, repairs, strict=True):
+        assert repair.original == text
+        assert repair.text == with_corrections(text, repair.corrections), text
+        for written in (repair.text, *(each.text for each in repair.alternatives)):
+            assert held(written) == held(text), text
+    assert sum(bool(repair.corrections) for repair in repairs) > 300

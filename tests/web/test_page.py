@@ -24,6 +24,16 @@ Open = Callable[..., Visit]
 SIZES = pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 PLAYER = "document.querySelector('#watch-player indel-player').shadowRoot"
 THEMES = pytest.mark.parametrize("theme", ["light", "dark"])
+# All four; two of them, with both sizes and both themes, before each commit.
+LOOKS = pytest.mark.parametrize(
+    ("size", "theme"),
+    [
+        pytest.param(DESKTOP, "light", id="desktop-light"),
+        pytest.param(PHONE, "dark", id="phone-dark"),
+        pytest.param(DESKTOP, "dark", id="desktop-dark", marks=pytest.mark.slow),
+        pytest.param(PHONE, "light", id="phone-light", marks=pytest.mark.slow),
+    ],
+)
 TABS = ("Repair", "Watch", "Process", "Likelihood")
 HOSTILE = (
     "<script>window.hacked=1</script><img src=x onerror=window.hacked=1> ${window.hacked=1} "
@@ -72,14 +82,15 @@ def at_rest(server: Server) -> float:
     return now
 
 
-def fits(page: Any) -> bool:
-    """Whether nothing is wider than the screen."""
-    return bool(page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
+def complaints(seen: Visit) -> list[str]:
+    """Texts that can hardly be read, and whether something is wider than the screen."""
+    wide = seen.page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+    return [*seen.low_contrasts(), *(["wider than the screen"] if wide else [])]
 
 
-@SIZES
-def test_repairs_a_sentence(visit: Open, models: Models, size: dict[str, int]) -> None:
-    seen = visit(size)
+@LOOKS
+def test_repairs_a_sentence(visit: Open, models: Models, size: dict[str, int], theme: str) -> None:
+    seen = visit(size, theme=theme)
     page, text = seen.page, "Helo, wrld! It is 5 o'clock."
     page.locator("#repair-text textarea").fill(text)
     page.get_by_role("button", name="Settings").locator("visible=true").click()
@@ -106,12 +117,12 @@ def test_repairs_a_sentence(visit: Open, models: Models, size: dict[str, int]) -
     box = why.bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= size["width"]
-    assert fits(page)
+    assert complaints(seen) == []
 
 
-@SIZES
-def test_plays_a_trajectory(visit: Open, models: Models, size: dict[str, int]) -> None:
-    seen = visit(size)
+@LOOKS
+def test_plays_a_trajectory(visit: Open, models: Models, size: dict[str, int], theme: str) -> None:
+    seen = visit(size, theme=theme)
     page = seen.page
     seen.open_tab("Watch")
     give_seed(seen, 0)
@@ -137,7 +148,7 @@ def test_plays_a_trajectory(visit: Open, models: Models, size: dict[str, int]) -
     result = WatchTab(models).watch()["result"]
     assert player.locator(".now bdi").inner_text() == result
     assert stage_text(player).replace("·", " ") == result
-    assert fits(page)
+    assert complaints(seen) == []
 
 
 def test_a_letter_that_stays_is_the_same_one_and_glides(visit: Open) -> None:
@@ -200,8 +211,7 @@ def test_all_text_can_be_read(visit: Open, size: dict[str, int], theme: str) -> 
         seen.page.wait_for_timeout(400)
         if tab == "Repair":
             seen.page.locator(".place").first.focus()
-        assert seen.low_contrasts() == [], tab
-        assert fits(seen.page), tab
+        assert complaints(seen) == [], tab
 
 
 def test_low_contrast_is_found(visit: Open) -> None:
@@ -212,8 +222,11 @@ def test_low_contrast_is_found(visit: Open) -> None:
     assert any("Insert and delete" in each for each in seen.low_contrasts())
 
 
-def test_every_tab_has_a_result_before_the_first_run(visit: Open) -> None:
-    seen = visit()
+@LOOKS
+def test_every_tab_has_a_result_before_the_first_run(
+    visit: Open, size: dict[str, int], theme: str
+) -> None:
+    seen = visit(size, theme=theme)
     for tab, result in (
         ("Repair", "#repair-answer .mended"),
         ("Watch", "#watch-player .stage .cell"),
@@ -281,20 +294,31 @@ def test_drawings_are_whole_on_a_phone(visit: Open) -> None:
     assert seen.page.locator("#process-pictures .chart").count() == 2
 
 
-@SIZES
-def test_all_tabs_fit_and_numbers_can_be_watched(visit: Open, size: dict[str, int]) -> None:
-    seen = visit(size)
+@LOOKS
+def test_all_tabs_fit_and_numbers_can_be_watched(
+    visit: Open, size: dict[str, int], theme: str
+) -> None:
+    seen = visit(size, theme=theme)
     seen.open_tab("Watch")
     seen.page.get_by_label("Numbers").check()
+    give_seed(seen, 0)
     seen.run()
     square = seen.page.locator("#watch-player .stage .square").first
     seen.page.locator("#watch-player indel-player").press("End")
     assert square.evaluate("cell => getComputedStyle(cell).backgroundColor").startswith("rgb")
+    # New and changed numbers are marked as in the legend; their color is that of the number.
+    for fate, style in (("inserted", "solid"), ("replaced", "dotted")):
+        marks = seen.page.locator(f"#watch-player .line .square.{fate}").evaluate_all(
+            "cells => cells.map(cell => getComputedStyle(cell)).map("
+            "style => style.textDecorationLine + ' ' + style.textDecorationStyle)"
+        )
+        assert set(marks) == {f"underline {style}"}
+    assert complaints(seen) == []
     for tab, result in (("Process", "#process-pictures .chart"), ("Likelihood", ".bars")):
         seen.open_tab(tab)
         seen.run()
         assert seen.page.locator(result).locator("visible=true").count() == 2
-        assert fits(seen.page)
+        assert complaints(seen) == []
 
 
 def test_downloads(visit: Open, chromium: Any, files_folder: Path, tmp_path: Path) -> None:
@@ -358,9 +382,9 @@ def test_cancelling_or_leaving_ends_the_work(visit: Open, server: Server) -> Non
     assert at_rest(server) - start < 0.6 * whole
 
 
-@SIZES
-def test_hostile_text_stays_text(visit: Open, size: dict[str, int]) -> None:
-    seen = visit(size)
+@LOOKS
+def test_hostile_text_stays_text(visit: Open, size: dict[str, int], theme: str) -> None:
+    seen = visit(size, theme=theme)
     page = seen.page
     page.locator("#repair-text textarea").fill(HOSTILE)
     seen.run()
@@ -377,14 +401,19 @@ def test_hostile_text_stays_text(visit: Open, size: dict[str, int]) -> None:
     page.locator("#likelihood-text textarea").fill(HOSTILE)
     seen.run()
     assert page.evaluate("window.hacked") is None
-    assert fits(page)
+    assert complaints(seen) == []
 
 
-def test_a_line_of_a_megabyte_gets_one_clear_sentence(visit: Open) -> None:
-    seen = visit()
+@LOOKS
+def test_a_line_of_a_megabyte_gets_one_clear_sentence(
+    visit: Open, size: dict[str, int], theme: str
+) -> None:
+    seen = visit(size, theme=theme)
     seen.page.locator("#repair-text textarea").fill("x" * 1_000_000)
     seen.start()
     seen.page.get_by_role("alert").get_by_text("1,000,000 characters; at most 2,000").wait_for()
+    seen.page.locator("#repair-text textarea").fill("")
+    assert complaints(seen) == []
 
 
 def test_by_keyboard_alone(visit: Open) -> None:

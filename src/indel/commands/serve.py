@@ -30,9 +30,13 @@ def serve(
     """Serve the page: repair, watch, process and likelihood in a browser."""
     if not host.strip():
         raise ValueError(f"--host must be an address, such as 127.0.0.1 or 0.0.0.0, got {host!r}")
-    for package in ("gradio", "matplotlib", "PIL"):
-        extras.require("the page", package, "web")
+    packages = ("gradio", "matplotlib", "PIL")
+    for package in packages:
+        extras.require_installed("the page", package, "web")
+    # Before they are imported, which takes seconds.
     print("indel is loading its models and their first examples …", flush=True)
+    for package in packages:
+        extras.require("the page", package, "web")
     from indel.web.serving import serve as serve_page
 
     serve_page(
