@@ -16,6 +16,7 @@ from indel.sampling.gap_lengths import GapLengths
 from indel.sampling.generation import SamplingOptions
 from indel.sampling.particles import HeldSamples, sample_held
 from indel.sampling.patterns import Gap, Pattern
+from indel.sampling.rewards import Steering
 from indel.sampling.truncation import Sharpening
 from support.denoisers import Tokens, reverse_matrix, tiny_denoiser
 from support.held_chains import (
@@ -118,6 +119,10 @@ def test_frozen_tokens_come_out_unchanged(limit: int | None) -> None:
             250,
             generator=RowSeeds(torch.arange(250) + 1000 * number),
             particles=1 + number % 2,
+            # A reward that would rather have no ones at all.
+            steering=Steering(lambda texts: [-text.count("1") for text in texts], 3.0)
+            if number % 2
+            else None,
             options=options,
         )
         lengths = Held(samples.x, samples.frozen).gap_counts(len(pattern.gaps)).tolist()

@@ -76,7 +76,7 @@ class Visit:
             self.errors.append(message.text)
 
     def open_tab(self, name: str) -> None:
-        """Choose one of the four tabs."""
+        """Choose a tab."""
         self.page.get_by_role("tab", name=name).click()
 
     def run(self) -> None:

@@ -57,11 +57,13 @@ def test_what_the_documentation_asks_is_answered(address: str, command: str) -> 
         assert f"`{field}`" in explained or f"`{field}`," in explained, field
 
 
-def test_four_endpoints_and_no_others(address: str) -> None:
+def test_five_endpoints_and_no_others(address: str) -> None:
     info = httpx.get(f"{address}/gradio_api/info", timeout=PATIENCE).json()
-    assert set(info["named_endpoints"]) == {"/repair", "/watch", "/process", "/likelihood"}
+    assert set(info["named_endpoints"]) == {
+        *("/repair", "/watch", "/fill", "/process", "/likelihood"),
+    }
     assert not info["unnamed_endpoints"]
-    assert len(documented()) == 4
+    assert len(documented()) == 5
 
 
 def test_repair_is_that_of_the_library(address: str, models: Models) -> None:
@@ -79,6 +81,16 @@ def test_the_same_seed_gives_the_same_trajectory(address: str) -> None:
     ]
     assert runs[0] == runs[1] != runs[2]
     assert "".join(runs[0][0]).replace("␣", " ") == "hello there"
+
+
+def test_gaps_are_filled_and_nothing_else_changes(address: str) -> None:
+    found = answer(address, "fill", text="In the {3} year {}", samples=2, particles=3, seed=1)
+    assert len(found["texts"]) == len(found["gaps"]) == 2
+    for text, gaps in zip(found["texts"], found["gaps"], strict=True):
+        assert text == f"in the {gaps[0]} year {gaps[1]}"
+        assert len(gaps[0]) == 3
+    again = answer(address, "fill", text="in the {3} year", samples=1, seed=1)
+    assert again["texts"][0].startswith("in the ")
 
 
 def test_parts_and_steps_sum_to_the_bound(address: str) -> None:
@@ -112,6 +124,10 @@ def test_parts_and_steps_sum_to_the_bound(address: str) -> None:
         ("process", {"text": "a", "steps": 65}, "T must lie in 2…64, got 65"),
         ("process", {"text": "a", "rate": 2}, "the rate must lie in 0…1, got 2"),
         ("process", {"text": "a", "steps": 4}, "t must lie in 0…4, got 5"),
+        ("fill", {"text": "a {b}"}, "'{b}' is no gap"),
+        ("fill", {"text": "a, {}"}, "character ','"),
+        ("fill", {"text": "{120} is too long"}, "at most 127"),
+        ("fill", {"text": "a {}", "particles": 9}, "particles must lie in 1…8, got 9"),
         ("likelihood", {"text": "a" * 591}, "591 characters; at most 590"),
         ("likelihood", {"text": "a", "chains": 9}, "chains must lie in 1…8, got 9"),
     ],

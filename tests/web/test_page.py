@@ -34,7 +34,7 @@ LOOKS = pytest.mark.parametrize(
         pytest.param(PHONE, "light", id="phone-light", marks=pytest.mark.slow),
     ],
 )
-TABS = ("Repair", "Watch", "Process", "Likelihood")
+TABS = ("Repair", "Watch", "Fill", "Process", "Likelihood")
 HOSTILE = (
     "<script>window.hacked=1</script><img src=x onerror=window.hacked=1> ${window.hacked=1} "
     "{{hacked}} </textarea> \u202egnp.exe \u2066 \0 🧑‍🚀 שלום"
@@ -176,6 +176,7 @@ def test_each_tab_shows_every_run(visit: Open, tab: str) -> None:
     answers = {
         "Repair": "#repair-answer .mended",
         "Watch": "#watch-player .stage",
+        "Fill": "#fill-answer .mended",
         "Process": "#process-player .stage",
         "Likelihood": "#likelihood-answer .total",
     }
@@ -230,6 +231,7 @@ def test_every_tab_has_a_result_before_the_first_run(
     for tab, result in (
         ("Repair", "#repair-answer .mended"),
         ("Watch", "#watch-player .stage .cell"),
+        ("Fill", "#fill-answer .mended ins"),
         ("Process", "#process-pictures svg"),
         ("Likelihood", "#likelihood-answer .bars"),
     ):

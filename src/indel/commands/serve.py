@@ -27,7 +27,7 @@ def serve(
     in_place: Model = "in-place",
     arithmetic: Model = "arithmetic",
 ) -> None:
-    """Serve the page: repair, watch, process and likelihood in a browser."""
+    """Serve the page: repair, watch, fill, process and likelihood in a browser."""
     if not host.strip():
         raise ValueError(f"--host must be an address, such as 127.0.0.1 or 0.0.0.0, got {host!r}")
     packages = ("gradio", "matplotlib", "PIL")

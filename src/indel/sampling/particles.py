@@ -19,6 +19,7 @@ out longer than the limit are drawn again; what that costs is not in the weights
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -135,6 +136,7 @@ def sample_held(
     steering: Steering | None = None,
     options: SamplingOptions | None = None,
     start: tuple[Held, int] | None = None,
+    watch: Callable[[int], None] | None = None,
     progress: bool = False,
 ) -> HeldSamples:
     """Sample sequences that match a pattern, each from particles of its own.
@@ -142,7 +144,8 @@ def sample_held(
     With `RowSeeds` a row depends on its own seed alone. A row none of whose particles fits, because
     of a tight limit on its length, is started again, up to `TRIES` times. One particle is the
     conditioned process without look-ahead. `start` is x_t and t to start from instead of x_T: the
-    frozen tokens must be in it. The denoiser is used as it is: put it into evaluation mode first.
+    frozen tokens must be in it. `watch` is given t before each step; what it raises ends the run.
+    The denoiser is used as it is: put it into evaluation mode first.
 
     >>> from indel import CharacterVocabulary, Schedule
     >>> acgt, schedule = CharacterVocabulary("ACGT"), Schedule.paper(4, 10, 0.6)
@@ -159,7 +162,7 @@ def sample_held(
         raise ValueError("frozen tokens and rewards need every step: leave out times and calls")
     if steering is not None and particles == 1:
         raise ValueError("a reward chooses among particles: give at least 2, got 1")
-    run = _Run.of(denoiser, pattern, particles, steering, options)
+    run = _Run.of(denoiser, pattern, particles, steering, options, watch)
     samples = run(rows, split(generator), start, progress)
     for _ in range(TRIES - 1):
         failed = (~samples.possible).nonzero()[:, 0]
@@ -245,6 +248,7 @@ class _Run:
     lengths: GapLengths
     weights: EditWeights
     limit: int
+    watch: Callable[[int], None] | None
 
     @classmethod
     def of(
@@ -254,6 +258,7 @@ class _Run:
         particles: int,
         steering: Steering | None,
         options: SamplingOptions,
+        watch: Callable[[int], None] | None,
     ) -> _Run:
         """Work out what all steps need; outside of inference mode, as training may use it next."""
         limit = denoiser.config.max_length if options.max_length is None else options.max_length
@@ -263,7 +268,7 @@ class _Run:
             tables = denoiser.schedule.tables(denoiser.device)
             weights = (options.edit_weights or denoiser.edit_weights)(tables.jump)
             lengths = GapLengths.of(pattern, denoiser.schedule, limit, denoiser.device)
-        return cls(denoiser, pattern, particles, steering, options, lengths, weights, limit)
+        return cls(denoiser, pattern, particles, steering, options, lengths, weights, limit, watch)
 
     @torch.inference_mode()
     def __call__(
@@ -282,6 +287,8 @@ class _Run:
             console=Console(stderr=True),
             disable=not progress,
         ):
+            if self.watch is not None:
+                self.watch(t)
             seen = cloud.state.without(self.denoiser.schedule.ins)
             output = predict(self.denoiser, seen.x, t)
             cloud = self._twisted(replace(cloud, state=seen), output, t)

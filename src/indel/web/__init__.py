@@ -1,1 +1,1 @@
-"""The page: repair, watch, process and likelihood in a browser, on Gradio."""
+"""The page: repair, watch, fill, process and likelihood in a browser, on Gradio."""

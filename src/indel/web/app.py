@@ -1,9 +1,10 @@
-"""The page as a whole: four tabs, one queue."""
+"""The page as a whole: five tabs, one queue."""
 
 from __future__ import annotations
 
 import gradio as gr
 
+from indel.web.fill_tab import FillTab
 from indel.web.likelihood_tab import LikelihoodTab
 from indel.web.models import Models
 from indel.web.process_tab import ProcessTab
@@ -28,6 +29,8 @@ def build_app(models: Models, *, waiting: int = LIMITS.waiting, examples: bool =
             RepairTab(models).build(example=examples)
         with gr.Tab("Watch"):
             WatchTab(models).build(example=examples)
+        with gr.Tab("Fill"):
+            FillTab(models).build(example=examples)
         with gr.Tab("Process"):
             ProcessTab().build(example=examples)
         with gr.Tab("Likelihood"):

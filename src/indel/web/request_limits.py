@@ -21,6 +21,8 @@ class Limits:
     """Of a text that is watched or taken apart: as long as the text that the models know."""
     steps: int = 64
     """T of a chain of one's own."""
+    fill_samples: int = 4
+    fill_particles: int = 8
     scored_letters: int = 590
     chains: int = 8
     running: int = 2
