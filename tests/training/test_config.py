@@ -180,3 +180,14 @@ def test_configs_with_the_former_spelling_load_with_a_warning(
     loaded = replace(loaded, training=replace(loaded.training, marginalize=False))
     changed = load_config("arithmetic", "tiny", overrides={"optimiser.warm_up": 7})
     assert changed == loaded
+
+
+def test_a_file_that_names_no_optimizer_has_the_recipe_for_its_steps(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text('[data]\nname = "text8-sample"\n[training]\nsteps = 300\n', encoding="utf-8")
+    optimizer = load_config(file=file).optimizer
+    assert (optimizer.name, optimizer.learning_rate, optimizer.warm_up) == ("muon", 3e-3, 15)
+    # What a file does say stays.
+    paper = load_config("text8", "paper")
+    file.write_text(config_to_toml(paper), encoding="utf-8")
+    assert load_config(file=file) == paper

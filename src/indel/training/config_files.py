@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from indel.atomic_files import whole_file
-from indel.training.config import TrainingConfig
-from indel.training.presets import training_preset
+from indel.training.config import TrainingConfig, TrainingSection
+from indel.training.presets import recipe, training_preset
 
 TOML_NAME = "config.toml"
 JSON_NAME = "config.json"
@@ -26,7 +26,8 @@ def load_config(
     """The preset of a task and scale, changed by a TOML file, changed by single settings.
 
     Overrides are dotted names and values, such as {"training.steps": 100}. Without a task the
-    file must say everything that has no default, as the files that `config_to_toml` writes do.
+    file must say everything that has no default, as the files that `config_to_toml` writes do; the
+    optimizer's defaults are then those of data of one's own, scaled to the number of steps.
 
     >>> config = load_config("arithmetic", "tiny", overrides={"training.batch_size": 8})
     >>> config.training.batch_size
@@ -40,6 +41,9 @@ def load_config(
     settings: dict[str, Any] = {}
     if task is not None:
         _merge(settings, training_preset(task, scale, steps=_steps(changes)))
+    else:
+        steps = _steps(changes) or TrainingSection.steps
+        settings["optimizer"] = recipe(steps)["optimizer"]
     data = changes.get("data")
     if isinstance(data, Mapping) and data.get("name", task) != task:
         settings["data"] = {}  # options of a preset are for its own data
