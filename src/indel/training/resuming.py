@@ -49,7 +49,7 @@ def check_resumable(
         ("noise schedule", snapshot.denoiser.schedule == denoiser.schedule),
         ("backbone", snapshot.denoiser.backbone == denoiser.backbone),
         # Checkpoints of older versions have no fingerprint.
-        ("content", snapshot.state.get(FINGERPRINT, fingerprint) == fingerprint),
+        ("content of the data", snapshot.state.get(FINGERPRINT, fingerprint) == fingerprint),
         # Settings that describe the model were compared above.
         ("network", config.model is not None or snapshot.denoiser == denoiser),
     ):
