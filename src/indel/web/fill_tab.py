@@ -10,11 +10,11 @@ import gradio as gr
 from indel.randomness import RowSeeds, seeds_for
 from indel.sampling.particles import HeldSamples, sample_held
 from indel.sampling.patterns import Pattern
-from indel.web import html, limits
+from indel.web import html, request_limits
 from indel.web.events import Controls, publish, seed_field
 from indel.web.jobs import Report, unwatched
-from indel.web.limits import LIMITS, SEEDS
 from indel.web.models import Models
+from indel.web.request_limits import LIMITS, SEEDS
 
 EXAMPLE = "{} the capital of {3,9} is paris {}"
 LOOK = (
@@ -86,19 +86,19 @@ class FillTab:
         self, report: Report, text: object, samples: object, particles: object, seed: object
     ) -> HeldSamples:
         model = self.models.text8
-        given = limits.text("the text", text, LIMITS.sequence_letters).lower()
+        given = request_limits.text("the text", text, LIMITS.sequence_letters).lower()
         pattern = Pattern.parse(given, model.vocabulary)
         if not any(gap is not None for gap in pattern.gaps):
             pattern = Pattern.parse(given + "{}", model.vocabulary)
-        rows = limits.whole("samples", samples, 1, LIMITS.fill_samples)
-        number = limits.whole("seed", seed, 0, SEEDS)
+        rows = request_limits.whole("samples", samples, 1, LIMITS.fill_samples)
+        number = request_limits.whole("seed", seed, 0, SEEDS)
         last = model.schedule.num_steps
         return sample_held(
             model,
             pattern,
             rows,
             generator=RowSeeds(seeds_for(number, "infill", 0, rows)),
-            particles=limits.whole("particles", particles, 1, LIMITS.fill_particles),
+            particles=request_limits.whole("particles", particles, 1, LIMITS.fill_particles),
             watch=lambda t: report(last - t, last),
         )
 
