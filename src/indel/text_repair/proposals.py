@@ -78,29 +78,28 @@ class Proposals:
 
     def _of(self, texts: Sequence[str]) -> list[list[LetterCorrection]]:
         lines = [[_Stretch(word) for word in text.split(SPACE)] for text in texts]
+        guesses = self._called(texts)
         lines = [
             _joined(line, guess, math.log(self.least))
-            for line, guess in zip(lines, self._guesses(lines), strict=True)
+            for line, guess in zip(lines, guesses, strict=True)
         ]
         waiting = list(lines)
-        for _ in range(self.rounds):
-            self._propose(waiting)
+        for number in range(self.rounds):
+            # What was joined still reads the same: the first round has its guesses already.
+            self._propose(waiting, guesses if number == 0 else self._called(_written(waiting)))
             waiting = [line for line in waiting if _advance(line)]
             if not waiting:
                 break
         return [self._corrections(line) for line in lines]
 
-    def _guesses(self, lines: Sequence[Sequence[_Stretch]]) -> list[_Guess]:
-        return self._called([SPACE.join(stretch.now for stretch in line) for line in lines])
-
-    def _propose(self, lines: Sequence[list[_Stretch]]) -> None:
+    def _propose(self, lines: Sequence[list[_Stretch]], guesses: Sequence[_Guess]) -> None:
         """Add all likely single edits of how the stretches are written now."""
-        guesses, slots = self._guesses(lines), []
+        slots: list[tuple[int, int]] = []
         for number, (line, guess) in enumerate(zip(lines, guesses, strict=True)):
             for stretch, start in _placed(line):
                 self._edit_letters(stretch, start, guess)
             slots += [(number, slot) for slot in guess.likely_slots(math.log(self.least))]
-        texts = [SPACE.join(stretch.now for stretch in line) for line in lines]
+        texts = _written(lines)
         written = self._missing_letters([(texts[number], slot) for number, slot in slots])
         for (number, slot), letters in zip(slots, written, strict=True):
             for stretch, start in _placed(lines[number]):
@@ -219,6 +218,11 @@ class _Guess:
             for slot, odds in zip(best.indices.tolist(), best.values.tolist(), strict=True)
             if odds > least
         ]
+
+
+def _written(lines: Sequence[Sequence[_Stretch]]) -> list[str]:
+    """Each line as it is written now."""
+    return [SPACE.join(stretch.now for stretch in line) for line in lines]
 
 
 def _placed(line: Sequence[_Stretch]) -> list[tuple[_Stretch, int]]:
