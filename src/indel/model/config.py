@@ -12,12 +12,17 @@ from indel.model.positions import LONGEST
 from indel.process import Schedule
 from indel.vocabularies import IntegerVocabulary, Vocabulary
 
+MOST_COUNTS = 200_000_000
+"""Contexts times tokens: counting takes a table of them."""
+
 EmbeddingInit = Literal["normal", "sines", "whole-sines"]
 
 # What held for all models that were saved when there was no choice.
 _BEFORE: dict[str, Any] = {
     "embedding_init": "normal",
     "trigrams": 0,
+    "contexts": 0,
+    "remembered_deletions": 2,
     "limit_length": True,
     "edit_weights": "normalized",
 }
@@ -41,6 +46,11 @@ class DenoiserConfig:
     whose wave lengths may be whole numbers."""
     trigrams: int = 0
     """The rows of a table with embeddings of a token between its neighbors; 0: there is none."""
+    contexts: int = 0
+    """The most contexts of a model of x_0 by counts, whose exact posterior given x_t the network
+    corrects; 0: there is none."""
+    remembered_deletions: int = 2
+    """After so many deletions in one slot that posterior takes the context for forgotten."""
     limit_length: bool = True
     """Whether q is restricted to x_t of at most max_length tokens, in training and in the bound."""
     edit_weights: EditWeightsName = "normalized"
@@ -56,6 +66,13 @@ class DenoiserConfig:
         if self.max_deletions is not None:
             checks.integer("max_deletions", self.max_deletions, least=0, most=LONGEST)
         checks.integer("trigrams", self.trigrams, least=0)
+        checks.integer("contexts", self.contexts, least=0, most=MOST_COUNTS // self.vocabulary.size)
+        checks.integer("remembered_deletions", self.remembered_deletions, least=0, most=LONGEST)
+        if self.contexts and self.contexts < self.vocabulary.size + 1:
+            raise ValueError(
+                f"contexts must be 0 or at least {self.vocabulary.size + 1}, one for each token and "
+                f"one for the start, got {self.contexts}"
+            )
         checks.flag("time_embedding", self.time_embedding)
         checks.flag("limit_length", self.limit_length)
         checks.choice("edit_weights", self.edit_weights, get_args(EditWeightsName))
@@ -81,6 +98,8 @@ class DenoiserConfig:
             "time_embedding": self.time_embedding,
             "embedding_init": self.embedding_init,
             "trigrams": self.trigrams,
+            "contexts": self.contexts,
+            "remembered_deletions": self.remembered_deletions,
             "limit_length": self.limit_length,
             "edit_weights": self.edit_weights,
         }

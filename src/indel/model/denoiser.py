@@ -15,6 +15,7 @@ from indel.atomic_files import mode_of_the_umask
 from indel.batch import Batch
 from indel.model import saving
 from indel.model.config import DenoiserConfig
+from indel.model.count_prior import CountPrior
 from indel.model.edit_weights import EditWeights
 from indel.model.length import LengthTable
 from indel.model.presets import preset_config
@@ -102,6 +103,17 @@ class Denoiser(
             if config.trigrams
             else None
         )
+        self.prior = (
+            CountPrior(
+                config.vocabulary.size,
+                config.contexts,
+                config.schedule.num_steps,
+                width,
+                remembered=config.remembered_deletions,
+            )
+            if config.contexts
+            else None
+        )
         backbone = config.backbone.build(max_length=config.max_length, generator=generator)
         if not isinstance(backbone, nn.Module):
             raise TypeError(f"a backbone must be a torch.nn.Module, got {type(backbone).__name__}")
@@ -121,6 +133,11 @@ class Denoiser(
             nn.init.normal_(self.time_embedding.weight, generator=generator)
         width = self.embedding.embedding_dim
         nn.init.normal_(self.deletions_head.weight, std=width**-0.5, generator=generator)
+        if self.prior is not None:
+            # The counts know how many deletions to expect; the network only corrects them.
+            nn.init.zeros_(self.prior.inputs.weight)
+            nn.init.zeros_(self.deletions_head.bias)
+            return
         counts = torch.arange(self.max_deletions + 1)
         self.deletions_head.bias.copy_(-DELETIONS_EXPONENT * torch.log1p(counts))
 
@@ -181,7 +198,16 @@ class Denoiser(
             embedded = embedded + self.trigrams(tokens)
         if self.time_embedding is not None:
             embedded = embedded + self.time_embedding(t - 1)[:, None]
-        hidden = self.backbone(embedded, mask)
+        if self.prior is None:
+            return self._heads(self.backbone(embedded, mask))
+        tables = self.schedule.tables(x_t.device)
+        weights = self.edit_weights(tables.jump)
+        counted = self.prior(tables, weights, x_t, t, self.max_deletions)
+        learned = self._heads(self.backbone(embedded + self.prior.features(*counted), mask))
+        pairs = enumerate(zip(counted, learned, strict=True))
+        return DenoiserOutput(*(self.prior.combined(head, t, *both) for head, both in pairs))
+
+    def _heads(self, hidden: Float[Tensor, "batch slots width"]) -> DenoiserOutput:
         return DenoiserOutput(self._token_head(hidden[:, :-1]), self.deletions_head(hidden))
 
     if TYPE_CHECKING:

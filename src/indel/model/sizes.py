@@ -7,6 +7,7 @@ from typing import Any
 from indel import checks
 from indel.model.backbones import BackboneConfig
 from indel.model.config import DenoiserConfig
+from indel.model.count_prior import TRANSITIONS
 from indel.model.huggingface import HuggingFaceConfig
 from indel.model.rotary import RotaryConfig
 from indel.model.transformer import TransformerConfig
@@ -17,6 +18,7 @@ def check_size(config: DenoiserConfig) -> None:
     deletions = config.max_length if config.max_deletions is None else config.max_deletions
     rows = config.vocabulary.augmented_size + config.schedule.num_steps + deletions + 2
     own = (rows + config.trigrams) * config.backbone.width + config.max_length
+    own += config.contexts * 3 * TRANSITIONS
     checks.fits_in_memory("a denoiser", own + _of_backbone(config.backbone), bytes_each=4)
 
 

@@ -111,6 +111,11 @@ class ModelSection:
     cosines, with wave lengths that grow geometrically ("sines") or are whole ("whole-sines")."""
     trigrams: int = 0
     """Rows of a table with embeddings of each token between its neighbors; 0: there is none."""
+    contexts: int = 0
+    """The most contexts of a model of the data by counts, which is fitted before the first step and
+    whose exact posterior given x_t the network corrects; 0: there is none."""
+    remembered_deletions: int = 2
+    """After so many deletions in one slot that posterior takes the context for forgotten."""
     limit_length: bool = True
     """Whether x_t is drawn given that it is no longer than max_length."""
     edit_weights: EditWeightsName = "normalized"
@@ -139,6 +144,8 @@ class ModelSection:
         checks.flag("model.limit_length", self.limit_length)
         checks.choice("model.edit_weights", self.edit_weights, get_args(EditWeightsName))
         checks.integer("model.trigrams", self.trigrams, least=0)
+        checks.integer("model.contexts", self.contexts, least=0)
+        checks.integer("model.remembered_deletions", self.remembered_deletions, least=0)
         for name in ("max_length", "max_deletions"):
             if getattr(self, name) is not None:
                 checks.integer(f"model.{name}", getattr(self, name), least=1)
@@ -176,6 +183,8 @@ class ModelSection:
             time_embedding=self.time_embedding,
             embedding_init=self.embedding_init,
             trigrams=self.trigrams,
+            contexts=self.contexts,
+            remembered_deletions=self.remembered_deletions,
             limit_length=self.limit_length,
             edit_weights=self.edit_weights,
             **asdict(stack),
@@ -193,6 +202,8 @@ _OF_DENOISER = frozenset(
         "time_embedding",
         "embedding_init",
         "trigrams",
+        "contexts",
+        "remembered_deletions",
         "limit_length",
         "edit_weights",
     }

@@ -29,6 +29,7 @@ from indel.training.checkpoints import Snapshot
 from indel.training.compilation import keep_compiled_code
 from indel.training.config import TrainingConfig
 from indel.training.config_files import JSON_NAME, write_config_files
+from indel.training.counting import fit_counts
 from indel.training.errors import NonFiniteError, TrainingError
 from indel.training.interruption import Interruption
 from indel.training.learning_rates import flat_steps, rate_factor
@@ -145,6 +146,8 @@ def train_denoiser(
             raise TrainingError(f"{folder} holds a run already: resume it or choose another folder")
         if resume and found is None:
             _log.warning("there is no whole checkpoint in %s to resume: starting anew", folder)
+        if found is None:
+            fit_counts(denoiser, data)
         run = _Run(denoiser, data, config, folder, accelerator)
         if found is not None:
             run.restore(checkpoints.read_checkpoint(found))

@@ -52,6 +52,9 @@ _ARITHMETIC: dict[str, Settings] = {
             "num_heads": 8,
             "head_width": 16,
             "embedding_init": "whole-sines",
+            # Each pair of neighbors is a context; a step that is lost spans several deletions.
+            "contexts": 12_000,
+            "remembered_deletions": 6,
             "limit_length": False,
         },
         "optimizer": {**_SMALL_OPTIMISER, "learning_rate": 0.01, "muon_learning_rate": 0.01},
@@ -112,6 +115,8 @@ _TEXT8: dict[str, Settings] = {
             "max_length": 127,
             # One row for each group of three of the 31 tokens.
             "trigrams": 31**3,
+            "contexts": 12_000,
+            "remembered_deletions": 1,
         },
         "optimizer": {**_SMALL_OPTIMISER},
         # Six core-hours.

@@ -9,13 +9,14 @@ from indel.training.errors import TrainingError
 def take_weights(denoiser: Denoiser, start: str) -> None:
     """Give a denoiser the weights of another one with the same network and vocabulary.
 
-    The forward process may differ, but not its number of steps if the network is told t.
+    The forward process may differ, but not its number of steps if the network is told t. Counts
+    come along if the other denoiser has some.
     """
     try:
         found = Denoiser.from_pretrained(start)
     except (ValueError, FileNotFoundError) as error:
         raise TrainingError(f"model.start = {start!r}: {error}") from error
-    for what in ("vocabulary", "backbone", "time_embedding"):
+    for what in ("vocabulary", "backbone", "time_embedding", "trigrams"):
         theirs, ours = getattr(found.config, what), getattr(denoiser.config, what)
         if theirs != ours:
             raise TrainingError(
@@ -23,6 +24,9 @@ def take_weights(denoiser: Denoiser, start: str) -> None:
                 f"not {ours!r:.200}"
             )
     weights, wanted = found.state_dict(), denoiser.state_dict()
+    if found.prior is None:
+        # Counts are not learned: a network without them may get some.
+        weights |= {name: value for name, value in wanted.items() if name.startswith("prior.")}
     for name, weight in wanted.items():
         if weights[name].shape != weight.shape:
             raise TrainingError(

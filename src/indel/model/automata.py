@@ -1,0 +1,111 @@
+"""A model of x_0 by counts as an automaton whose sums are products of sparse matrices.
+
+Its states are contexts; each step reads one token of x_0, or the sequence ends.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+_STEPS = 200
+"""After so many tokens the first one is forgotten, or as good as."""
+
+
+@dataclass(frozen=True, eq=False)
+class Automaton:
+    """p(x_0) = Π p(state after | state before) · p(end | last state), state 0 being the start.
+
+    M = S + u ℓᵀ: S has the frequent transitions, and what they leave of a state's probability, ℓ,
+    goes to the state of a single token, u. Vectors have a column for each sequence.
+    """
+
+    frequent: Tensor
+    """S, sparse."""
+    transposed: Tensor
+    """Sᵀ, sparse."""
+    rest: Float[Tensor, " states"]
+    """ℓ."""
+    common: Float[Tensor, " tokens"]
+    """u at states 1…K, which have read one token only."""
+    by_token: Tensor
+    """Sparse (K, states): which states have just read which token."""
+    last: Int[Tensor, " states"]
+    """The token that a state has just read; K for the start."""
+    end: Float[Tensor, " states"]
+    """p(end | state)."""
+    stationary: Float[Tensor, " states"]
+    """Where M leads in the long run, summing to 1."""
+    survival: float
+    """How much of the stationary distribution is left after one more token."""
+
+    @classmethod
+    def of(
+        cls,
+        source: Int[Tensor, " transitions"],
+        target: Int[Tensor, " transitions"],
+        prob: Float[Tensor, " transitions"],
+        end: Float[Tensor, " states"],
+        last: Int[Tensor, " states"],
+        common: Float[Tensor, " tokens"],
+    ) -> Automaton:
+        """From the list of frequent transitions; `rest` and the long run follow from it."""
+        size, states = len(common), len(end)
+        taken = torch.zeros_like(end).index_add(0, source, prob)
+        # Counts in sixteen bits may add up to a little more than 1.
+        rest = (1.0 - end - taken).clamp_min(0.0)
+        read = torch.arange(1, states, device=end.device)
+        by_token = _sparse(last[1:], read, torch.ones_like(end[1:]), (size, states))
+        model = cls(
+            frequent=_sparse(target, source, prob, (states, states)),
+            transposed=_sparse(source, target, prob, (states, states)),
+            rest=rest,
+            common=common / common.sum(),
+            by_token=by_token,
+            last=last,
+            end=end,
+            stationary=end,
+            survival=1.0,
+        )
+        return model._with_long_run()
+
+    def onward(self, weights: Float[Tensor, "states rows"]) -> Float[Tensor, "states rows"]:
+        """M · weights: one token further in x_0."""
+        found: Tensor = self.frequent @ weights
+        found[1 : 1 + len(self.common)].addcmul_(self.common[:, None], self.rest @ weights)
+        return found
+
+    def backward(self, message: Float[Tensor, "states rows"]) -> Float[Tensor, "states rows"]:
+        """Mᵀ · message: what follows, seen from one token earlier."""
+        found: Tensor = self.transposed @ message
+        alone = self.common @ message[1 : 1 + len(self.common)]
+        return found.addcmul_(self.rest[:, None], alone)
+
+    def lasting(self, tokens: int) -> Float[Tensor, " states"]:
+        """The probability that so many more tokens follow."""
+        found = torch.ones_like(self.end)[:, None]
+        for _ in range(tokens):
+            found = self.backward(found)
+        return found[:, 0]
+
+    def _with_long_run(self) -> Automaton:
+        weights, survival = torch.full_like(self.end, 1.0 / len(self.end))[:, None], 1.0
+        for _ in range(_STEPS):
+            weights = self.onward(weights)
+            survival = float(weights.sum())
+            weights = weights / survival
+        fields = {**self.__dict__, "stationary": weights[:, 0].contiguous(), "survival": survival}
+        return Automaton(**fields)
+
+
+def _sparse(to: Tensor, source: Tensor, value: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A sparse matrix with the given entries; several at one place are added."""
+    place = torch.stack([to, source])
+    with warnings.catch_warnings():
+        # torch calls its compressed rows a beta feature.
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.sparse_coo_tensor(place, value, shape).to_sparse_csr()

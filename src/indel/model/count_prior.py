@@ -1,0 +1,159 @@
+"""A guess of the edits by counts and Bayes' rule, which the network corrects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from indel.batch import Batch
+from indel.model.automata import Automaton
+from indel.model.context_trees import ContextTree
+from indel.model.edit_posterior import edit_posterior
+from indel.model.edit_weights import EditWeights
+from indel.process.tables import Tables
+
+TRANSITIONS = 8
+"""Frequent transitions that are kept per context, on average."""
+INITIAL_SHARE = 0.1
+"""What the network adds starts out small."""
+_ROWS = 32
+"""Rows done at once: the passes keep all states for each token."""
+_LEAST = 1e-6
+"""Counts are never so sure that the network could not overrule them."""
+_TOLD = 4
+"""The network is told P(n) of the first so many numbers of deletions."""
+
+
+class CountPrior(nn.Module):
+    """p̃(x̃_0, ã | x_t) by Bayes' rule: x_0 from counts of contexts, x_t from the exact q.
+
+    The logits of the denoiser are trust_t · log p̃ + share_t · (the network's). The counts are
+    fitted before training (`fit`), not trained; before that all tokens are alike.
+    """
+
+    source: Tensor
+    target: Tensor
+    prob: Tensor
+    last: Tensor
+    end: Tensor
+    common: Tensor
+
+    def __init__(
+        self, vocab_size: int, contexts: int, num_steps: int, width: int, *, remembered: int
+    ) -> None:
+        super().__init__()
+        self.vocab_size, self.contexts, self.remembered = vocab_size, contexts, remembered
+        places = torch.zeros(TRANSITIONS * contexts, dtype=torch.int32)
+        self.register_buffer("source", places)
+        self.register_buffer("target", places.clone())
+        self.register_buffer("prob", torch.zeros(len(places)))
+        self.register_buffer("last", torch.full((contexts,), -1, dtype=torch.int32))
+        self.register_buffer("end", torch.zeros(contexts))
+        self.register_buffer("common", torch.full((vocab_size,), 1.0 / vocab_size))
+        self.last[0] = vocab_size
+        self.last[1 : vocab_size + 1] = torch.arange(vocab_size)
+        self.end[: vocab_size + 1] = 1.0 / (vocab_size + 1)
+        self.inputs = nn.Linear(2 * (vocab_size + 1 + _TOLD), width, bias=False)
+        self.trust = nn.Parameter(torch.ones(num_steps, 2))
+        self.share = nn.Parameter(torch.full((num_steps, 2), INITIAL_SHARE))
+        self._automaton: Automaton | None = None
+
+    @property
+    def fitted(self) -> bool:
+        """Whether it has counts."""
+        return bool((self.prob > 0).any())
+
+    @torch.no_grad()
+    def fit(self, rows: Sequence[Int[np.ndarray, " length"]]) -> None:
+        """Count the contexts of some sequences."""
+        tree = ContextTree.fit(rows, self.vocab_size, self.contexts)
+        state, token, prob = tree.frequent(len(self.prob))
+        last = np.full(len(tree.prob), self.vocab_size)
+        last[tree.follow] = np.arange(self.vocab_size)
+        symbols = np.bincount(np.concatenate(rows), minlength=self.vocab_size) + 1.0
+        for buffer, values in (
+            (self.source, state),
+            (self.target, tree.follow[state, token]),
+            (self.prob, prob),
+            (self.last, last),
+            (self.end, tree.prob[:, -1]),
+            (self.common, symbols / symbols.sum()),
+        ):
+            buffer.fill_(-1 if buffer is self.last else 0)
+            buffer[: len(values)] = torch.from_numpy(values).to(buffer)
+        self._automaton = None
+
+    @torch.no_grad()
+    def forward(
+        self, tables: Tables, weights: EditWeights, seen: Batch, t: Int[Tensor, " batch"], most: int
+    ) -> tuple[Float[Tensor, "batch length values"], Float[Tensor, "batch slots counts"]]:
+        """log p̃ of the source of each token (or that it was inserted) and of n = 0…most."""
+        with torch.autocast(seen.device.type, enabled=False):
+            parts = [
+                self._logits(tables, weights, seen.rows(rows), t[rows], most)
+                for rows in torch.arange(len(seen), device=seen.device).split(_ROWS)
+            ]
+        source, deletions = zip(*parts, strict=True)
+        return torch.cat(source), torch.cat(deletions)
+
+    def features(
+        self,
+        source: Float[Tensor, "batch length values"],
+        deletions: Float[Tensor, "batch slots counts"],
+    ) -> Float[Tensor, "batch slots width"]:
+        """What the network is told of the guess, at each token and at EOS."""
+        first = deletions[..., :_TOLD]
+        first = functional.pad(first, (0, _TOLD - first.shape[-1]))
+        told = torch.cat([functional.pad(source, (0, 0, 0, 1)), first], dim=-1)
+        embedded: Tensor = self.inputs(torch.cat([0.25 * told, told.exp()], dim=-1))
+        return embedded
+
+    def combined(
+        self, head: int, t: Int[Tensor, " batch"], counted: Tensor, learned: Tensor
+    ) -> Float[Tensor, "batch slots values"]:
+        """The logits of a head: those of the counts, corrected by the network's."""
+        trust, share = self.trust[t - 1, head], self.share[t - 1, head]
+        return trust[:, None, None] * counted + share[:, None, None] * learned
+
+    def _logits(
+        self, tables: Tables, weights: EditWeights, seen: Batch, t: Int[Tensor, " batch"], most: int
+    ) -> tuple[Float[Tensor, "batch length values"], Float[Tensor, "batch slots counts"]]:
+        jump, before = tables.jump, t - 1
+        found = edit_posterior(
+            self.automaton(), jump, seen, t, counts=most, remembered=self.remembered
+        )
+        # p_θ multiplies p̃ by its own weights and by what q does up to t − 1: see `ReverseStep`.
+        keep = (jump.keep[before] / weights.keep[t]).nan_to_num(posinf=0.0)
+        insert = (1.0 - jump.insert_ins[t]) * jump.loops[before] / weights.insert[t]
+        kept = found.kept * keep.float()[:, None, None]
+        inserted = found.inserted * insert.nan_to_num(posinf=0.0).float()[:, None]
+        values = torch.cat([kept, inserted[..., None]], dim=-1)
+        values = (values / values.sum(dim=-1, keepdim=True)).nan_to_num()
+        numbers = torch.arange(most + 1, device=seen.device)
+        each = weights.log_delete[t].nan_to_num(neginf=0.0).float()[:, None, None]
+        deletions = (found.deletions + 1e-2 * _LEAST).log() - numbers * each
+        return (values + _LEAST).log(), torch.log_softmax(deletions, dim=-1)
+
+    def automaton(self) -> Automaton:
+        """The counts in the form that the passes need, made once."""
+        if self._automaton is None or self._automaton.end.device != self.end.device:
+            used = self.last >= 0
+            there = self.prob > 0
+            self._automaton = Automaton.of(
+                self.source[there].long(),
+                self.target[there].long(),
+                self.prob[there].float(),
+                self.end[used].float(),
+                self.last[used].long(),
+                self.common.float(),
+            )
+        return self._automaton
+
+    def _load_from_state_dict(self, *args: object, **kwargs: object) -> None:
+        super()._load_from_state_dict(*args, **kwargs)  # type: ignore[arg-type]
+        self._automaton = None

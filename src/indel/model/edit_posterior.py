@@ -1,0 +1,237 @@
+"""What the edits were, by Bayes' rule: an automaton for x_0 composed with the exact q(x_t | x_0).
+
+Both are automata, so their composition is one. Its states are a state of the model of x_0 and a
+place in x_t, and sums over all x_0 and all alignments are a forward and a backward pass:
+
+    A_0 = δ_start,   A_i = ᾱ[z_i] A_{i−1} + stop · Q̄[·, z_i] ⊙ M D A_{i−1}
+    B_L = stop · Dᵀ end,   B_{i−1} = ᾱ[z_i] B_i + stop · Dᵀ Mᵀ (Q̄[·, z_i] ⊙ B_i)
+
+M goes one token further in x_0, D = Σ_n (β̄ M)ⁿ passes over deleted tokens, and Q̄ looks at the
+last token of a state. After some deletions in one slot the state is forgotten: from there on the
+sum over n continues from the stationary distribution of M.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from indel.batch import Batch
+from indel.model.automata import Automaton
+from indel.process.tables import JumpTables
+
+
+class EditPosterior(NamedTuple):
+    """Weights of the edits given the rest of x_t, each up to a factor per token or slot."""
+
+    kept: Float[Tensor, "batch length tokens"]
+    """The token comes from v in x_0, by what all other tokens of x_t say: without Q̄[v, z]."""
+    inserted: Float[Tensor, "batch length"]
+    """It was inserted, alone or in the place of a deleted token; on the same scale, over ᾱ_t[z]."""
+    deletions: Float[Tensor, "batch length+1 counts"]
+    """P(n tokens of x_0 were deleted in this slot); sums to 1 up to the counts left out."""
+
+
+def edit_posterior(
+    model: Automaton,
+    jump: JumpTables,
+    seen: Batch,
+    t: Int[Tensor, " batch"],
+    *,
+    counts: int,
+    remembered: int,
+) -> EditPosterior:
+    """The posterior of the edits for x_t without INS.
+
+    Args:
+        model: Of x_0.
+        jump: q(x_t | x_0).
+        seen: x_t without INS.
+        t: The time of each sequence.
+        counts: Numbers of deletions 0…counts are told apart.
+        remembered: After so many deletions in one slot the state of the model is forgotten.
+
+    Returns:
+        The weights.
+    """
+    channel = _Channel.of(jump, seen, t)
+    deleting = bool((channel.delete > 0).any())
+    told = remembered if deleting else 0
+    return _Passes(
+        model, channel, seen, counts, told, deleting, model.lasting(told + 1)
+    ).posterior()
+
+
+@dataclass(frozen=True, eq=False)
+class _Channel:
+    """q(x_t | x_0) for each token of x_t, time first and rows last."""
+
+    kept: Float[Tensor, "length tokens+1 batch"]
+    """keep·Ā_t[x, z]: the token x was never deleted; 0 for the start, which is no token."""
+    pair: Float[Tensor, "length batch"]
+    """Q̄_t[x, z] − keep·Ā_t[x, z]: x was deleted and z inserted in its place."""
+    insert: Float[Tensor, "length batch"]
+    stop: Float[Tensor, " batch"]
+    delete: Float[Tensor, " batch"]
+
+    @classmethod
+    def of(cls, jump: JumpTables, seen: Batch, t: Int[Tensor, " batch"]) -> _Channel:
+        time, z = t[:, None], seen.tokens
+        is_del = z == jump.vocab_size + 1
+        inside = z.clamp(0, jump.vocab_size - 1)
+        kept = jump.keep[time][..., None] * jump.kept.columns(time, inside)
+        # A token that is deleted in this very step was kept until then.
+        now = (jump.keep[t - 1] - jump.keep[t])[:, None]
+        kept = torch.where(is_del[..., None], now[..., None], kept)
+        pair = torch.where(is_del, jump.replace_del[time] - now, jump.background.prob(time, inside))
+        kept = torch.nn.functional.pad(kept * seen.mask[..., None], (0, 1))
+        return cls(
+            kept.float().permute(1, 2, 0).contiguous(),
+            (pair * seen.mask).clamp_min(0.0).float().T.contiguous(),
+            jump.insert_prob(time, z).float().T.contiguous(),
+            jump.stop[t].float(),
+            jump.delete[t].float(),
+        )
+
+
+class _Reached(NamedTuple):
+    """Where x_0 can be one token after a place, by the number n of deletions before that token."""
+
+    told: list[Float[Tensor, "states batch"]]
+    """M (β̄ M)ⁿ A for n = 0…remembered."""
+    tail: Float[Tensor, " batch"]
+    """The mass of all larger n, which stands at the stationary distribution."""
+    total: Float[Tensor, "states batch"]
+    """The sum over all n."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Passes:
+    model: Automaton
+    channel: _Channel
+    seen: Batch
+    counts: int
+    remembered: int
+    deleting: bool
+    lasting: Float[Tensor, " states"]
+    """The probability that more tokens follow than are remembered."""
+
+    def posterior(self) -> EditPosterior:
+        """Both passes, and at each place their product."""
+        before, reached = self._forward()
+        channel, (length, _, rows) = self.channel, self.channel.kept.shape
+        size, device = len(self.model.common), channel.kept.device
+        kept = torch.empty(rows, length, size, device=device)
+        inserted = torch.empty(rows, length, device=device)
+        deletions = torch.zeros(rows, length + 1, self.counts + 1, device=device)
+        ended = self.model.end[:, None].expand(-1, rows)
+        message = channel.stop * self._over_deletions(ended)
+        for i in range(length - 1, -1, -1):
+            here = reached[i]
+            stays = message * channel.kept[i].index_select(0, self.model.last)
+            paired = channel.stop * channel.pair[i]
+            # The next token of x_0, and what follows agrees.
+            source = channel.stop * (self.model.by_token @ (here.total * message))
+            same = (before[i] * message).sum(dim=0)
+            kept[:, i] = source.T
+            # Weights of a kind that q cannot make are 0/0: they are 0.
+            alone = source.sum(dim=0) * channel.pair[i] / channel.insert[i]
+            inserted[:, i] = same + alone.nan_to_num(posinf=0.0)
+            numbers = self._spread(channel.stop * self._by_number(here, stays))
+            numbers[:, 1:] += self._spread(paired * self._by_number(here, message))[:, :-1]
+            numbers[:, 0] += same * channel.insert[i]
+            deletions[:, i] = _normalized(numbers, dim=1)
+            moved = self._over_deletions(self.model.backward(stays + channel.pair[i] * message))
+            earlier = torch.addcmul(channel.stop * moved, message, channel.insert[i])
+            # A factor of its own for each row keeps numbers from vanishing.
+            earlier = (earlier / earlier.amax(dim=0)).nan_to_num()
+            message = torch.where(i < self.seen.lengths, earlier, message)
+        where = self.seen.lengths[:, None, None].expand(-1, 1, self.counts + 1)
+        at_end = self._at_end(before)[:, None]
+        return EditPosterior(kept, inserted, deletions.scatter(1, where, at_end))
+
+    def _forward(self) -> tuple[list[Float[Tensor, "states batch"]], list[_Reached]]:
+        """A_i at i = 0…length, each row with a factor of its own, and one token after each."""
+        channel, (length, _, rows) = self.channel, self.channel.kept.shape
+        start = torch.zeros(len(self.model.end), rows, device=channel.kept.device)
+        start[0] = 1.0
+        before, reached = [start], []
+        for i in range(length):
+            here = self._reached(before[i])
+            replaced = channel.stop * (channel.kept[i] + channel.pair[i])
+            weights = here.total * replaced.index_select(0, self.model.last)
+            weights.addcmul_(before[i], channel.insert[i])
+            # Padding is impossible: 0/0.
+            before.append((weights / weights.sum(dim=0)).nan_to_num_())
+            reached.append(here)
+        return before, reached
+
+    def _reached(self, weights: Float[Tensor, "states batch"]) -> _Reached:
+        told = [self.model.onward(weights)]
+        for _ in range(self.remembered):
+            told.append(self.model.onward(told[-1]).mul_(self.channel.delete))
+        if not self.deleting:
+            return _Reached(told, torch.zeros_like(self.channel.delete), told[0].clone())
+        total = told[0].clone()
+        for each in told[1:]:
+            total += each
+        ratio = self.channel.delete * self.model.survival
+        tail = ratio * told[-1].sum(dim=0) / (1.0 - ratio)
+        total.addcmul_(self.model.stationary[:, None], tail)
+        return _Reached(told, tail, total)
+
+    def _by_number(
+        self, here: _Reached, message: Float[Tensor, "states batch"]
+    ) -> Float[Tensor, "numbers batch"]:
+        """The weight of n = 0…remembered deletions, and of all larger n together."""
+        weights = [(each * message).sum(dim=0) for each in here.told]
+        if self.deleting:
+            weights.append(here.tail * (self.model.stationary @ message))
+        return torch.stack(weights)
+
+    def _over_deletions(
+        self, value: Float[Tensor, "states batch"]
+    ) -> Float[Tensor, "states batch"]:
+        """Dᵀ value: any number of tokens of x_0 may be deleted first."""
+        if not self.deleting:
+            return value
+        delete, total, each = self.channel.delete, value.clone(), value
+        for _ in range(self.remembered):
+            each = self.model.backward(each).mul_(delete)
+            total += each
+        later = delete ** (self.remembered + 1) * (self.model.stationary @ value)
+        later = later / (1.0 - delete * self.model.survival)
+        return total.addcmul_(self.lasting[:, None], later)
+
+    def _spread(self, weights: Float[Tensor, "numbers batch"]) -> Float[Tensor, "batch counts"]:
+        """Weights of n = 0…counts, where the last given one is that of all larger n together."""
+        found = torch.zeros(weights.shape[1], self.counts + 1, device=weights.device)
+        told = min(self.remembered, self.counts) + 1
+        found[:, :told] = weights[:told].T
+        if self.deleting and self.counts > self.remembered:
+            further = torch.arange(self.counts - self.remembered, device=weights.device)
+            ratio = (self.channel.delete * self.model.survival)[:, None]
+            found[:, told:] = weights[-1][:, None] * (1.0 - ratio) * ratio**further
+        return found
+
+    def _at_end(self, before: list[Float[Tensor, "states batch"]]) -> Float[Tensor, "batch counts"]:
+        """P(n) in the slot before the end."""
+        places = enumerate(self.seen.lengths.tolist())
+        last = torch.stack([before[length][:, row] for row, length in places], dim=1)
+        end, delete = self.model.end, self.channel.delete
+        weights = [end @ last]
+        if self.deleting:
+            here = self._reached(last)
+            weights += [delete * (end @ each) for each in here.told[: self.remembered]]
+            after = delete * (end @ here.told[-1] + here.tail * (end @ self.model.stationary))
+            weights.append(after)
+        return _normalized(self._spread(torch.stack(weights)), dim=1)
+
+
+def _normalized(weights: Float[Tensor, "*shape"], dim: int) -> Float[Tensor, "*shape"]:
+    """Summing to 1, or all 0."""
+    return (weights / weights.sum(dim=dim, keepdim=True)).nan_to_num()

@@ -1,0 +1,23 @@
+"""The counts of a denoiser's prior are taken from the data before the first step."""
+
+from __future__ import annotations
+
+from indel.data import BatchStream
+from indel.model import Denoiser
+
+TOKENS = 20_000_000
+"""Of the training data; more changes the counts of the kept contexts hardly."""
+_AT_ONCE = 10_000
+
+
+def fit_counts(denoiser: Denoiser, data: BatchStream) -> None:
+    """Count the contexts of training data, unless the denoiser has no prior or brings its counts."""
+    if denoiser.prior is None or denoiser.prior.fitted:
+        return
+    rows, start, found = [], 0, 0
+    while found < TOKENS and start * 2 < TOKENS:
+        batch = data.examples(start, _AT_ONCE, "train")
+        lengths = batch.lengths.tolist()
+        rows += [row[:n] for row, n in zip(batch.tokens.numpy(), lengths, strict=True)]
+        start, found = start + _AT_ONCE, found + sum(lengths)
+    denoiser.prior.fit(rows)
