@@ -70,8 +70,8 @@ class DenoiserConfig:
         checks.integer("remembered_deletions", self.remembered_deletions, least=0, most=LONGEST)
         if self.contexts and self.contexts < self.vocabulary.size + 1:
             raise ValueError(
-                f"contexts must be 0 or at least {self.vocabulary.size + 1}, one for each token and "
-                f"one for the start, got {self.contexts}"
+                f"contexts must be 0 or at least {self.vocabulary.size + 1}, one for each token "
+                f"and one for the start, got {self.contexts}"
             )
         checks.flag("time_embedding", self.time_embedding)
         checks.flag("limit_length", self.limit_length)

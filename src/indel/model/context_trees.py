@@ -20,7 +20,7 @@ LONGEST_CONTEXT = 6
 LEAST_GAIN = 12.0
 """In nats: a context that gains less is as likely an accident of the training data."""
 
-Codes = Int[np.ndarray, " groups"]
+Codes = Int[np.ndarray, " _"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class ContextTree:
     """The state after a token: the longest suffix of context and token that is a state."""
 
     @classmethod
-    def fit(cls, rows: Sequence[Int[np.ndarray, " length"]], size: int, states: int) -> ContextTree:
+    def fit(cls, rows: Sequence[Int[np.ndarray, " _"]], size: int, states: int) -> ContextTree:
         """The tree of at most so many contexts that predicts the rows best.
 
         Args:
@@ -96,15 +96,14 @@ class _Counts:
                 break
             length = max(len(text) - n + 1, 0)
             codes = codes[:length] * base + text[n - 1 :]
+            inside = inside[:length]
             if n > 2:
-                inside = inside[:length] & ~ends[n - 2 : n - 2 + length]
-            else:
-                inside = inside[:length]
+                inside &= ~ends[n - 2 : n - 2 + length]
             found.append(np.unique(codes[inside], return_counts=True))
         return cls(found)
 
 
-Level = tuple[Codes, Float[np.ndarray, "contexts symbols"]]
+Level = tuple[Codes, Float[np.ndarray, "_ symbols"]]
 
 
 def _levels(counts: _Counts, size: int, threshold: float, states: int) -> list[Level] | None:
@@ -147,7 +146,7 @@ def _levels(counts: _Counts, size: int, threshold: float, states: int) -> list[L
 
 def _followers(
     contexts: Codes, groups: Codes, number: Codes, base: int
-) -> Float[np.ndarray, "contexts symbols"]:
+) -> Float[np.ndarray, "_ symbols"]:
     """How often each symbol follows each context."""
     seen = np.zeros((len(contexts), base))
     place, asked = _find(contexts, groups // base) if len(contexts) else (groups, groups < 0)

@@ -69,7 +69,7 @@ class CountPrior(nn.Module):
         return bool((self.prob > 0).any())
 
     @torch.no_grad()
-    def fit(self, rows: Sequence[Int[np.ndarray, " length"]]) -> None:
+    def fit(self, rows: Sequence[Int[np.ndarray, " _"]]) -> None:
         """Count the contexts of some sequences."""
         tree = ContextTree.fit(rows, self.vocab_size, self.contexts)
         state, token, prob = tree.frequent(len(self.prob))
@@ -91,25 +91,29 @@ class CountPrior(nn.Module):
     @torch.no_grad()
     def forward(
         self, tables: Tables, weights: EditWeights, seen: Batch, t: Int[Tensor, " batch"], most: int
-    ) -> tuple[Float[Tensor, "batch length values"], Float[Tensor, "batch slots counts"]]:
-        """log p̃ of the source of each token (or that it was inserted) and of n = 0…most."""
+    ) -> tuple[Float[Tensor, "batch slots values"], Float[Tensor, "batch slots counts"]]:
+        """log p̃ of the source of each token (or that it was inserted) and of n = 0…most.
+
+        In the place of EOS stands what would follow if the sequence went on.
+        """
+        seen = seen.widened(seen.width + 1)
         with torch.autocast(seen.device.type, enabled=False):
             parts = [
                 self._logits(tables, weights, seen.rows(rows), t[rows], most)
-                for rows in torch.arange(len(seen), device=seen.device).split(_ROWS)
+                for rows in torch.split(torch.arange(len(seen), device=seen.device), _ROWS)
             ]
         source, deletions = zip(*parts, strict=True)
         return torch.cat(source), torch.cat(deletions)
 
     def features(
         self,
-        source: Float[Tensor, "batch length values"],
+        source: Float[Tensor, "batch slots values"],
         deletions: Float[Tensor, "batch slots counts"],
     ) -> Float[Tensor, "batch slots width"]:
         """What the network is told of the guess, at each token and at EOS."""
         first = deletions[..., :_TOLD]
         first = functional.pad(first, (0, _TOLD - first.shape[-1]))
-        told = torch.cat([functional.pad(source, (0, 0, 0, 1)), first], dim=-1)
+        told = torch.cat([source, first], dim=-1)
         embedded: Tensor = self.inputs(torch.cat([0.25 * told, told.exp()], dim=-1))
         return embedded
 
@@ -122,7 +126,7 @@ class CountPrior(nn.Module):
 
     def _logits(
         self, tables: Tables, weights: EditWeights, seen: Batch, t: Int[Tensor, " batch"], most: int
-    ) -> tuple[Float[Tensor, "batch length values"], Float[Tensor, "batch slots counts"]]:
+    ) -> tuple[Float[Tensor, "batch slots values"], Float[Tensor, "batch slots counts"]]:
         jump, before = tables.jump, t - 1
         found = edit_posterior(
             self.automaton(), jump, seen, t, counts=most, remembered=self.remembered
@@ -136,7 +140,7 @@ class CountPrior(nn.Module):
         values = (values / values.sum(dim=-1, keepdim=True)).nan_to_num()
         numbers = torch.arange(most + 1, device=seen.device)
         each = weights.log_delete[t].nan_to_num(neginf=0.0).float()[:, None, None]
-        deletions = (found.deletions + 1e-2 * _LEAST).log() - numbers * each
+        deletions = (found.deletions[:, :-1] + 1e-2 * _LEAST).log() - numbers * each
         return (values + _LEAST).log(), torch.log_softmax(deletions, dim=-1)
 
     def automaton(self) -> Automaton:
@@ -155,5 +159,5 @@ class CountPrior(nn.Module):
         return self._automaton
 
     def _load_from_state_dict(self, *args: object, **kwargs: object) -> None:
-        super()._load_from_state_dict(*args, **kwargs)  # type: ignore[arg-type]
+        super()._load_from_state_dict(*args, **kwargs)
         self._automaton = None

@@ -202,10 +202,13 @@ class Denoiser(
             return self._heads(self.backbone(embedded, mask))
         tables = self.schedule.tables(x_t.device)
         weights = self.edit_weights(tables.jump)
-        counted = self.prior(tables, weights, x_t, t, self.max_deletions)
-        learned = self._heads(self.backbone(embedded + self.prior.features(*counted), mask))
-        pairs = enumerate(zip(counted, learned, strict=True))
-        return DenoiserOutput(*(self.prior.combined(head, t, *both) for head, both in pairs))
+        source, deletions = self.prior(tables, weights, x_t, t, self.max_deletions)
+        told = self.prior.features(source, deletions)
+        learned = self._heads(self.backbone(embedded + told, mask))
+        return DenoiserOutput(
+            self.prior.combined(0, t, source[:, :-1], learned.logits_token),
+            self.prior.combined(1, t, deletions, learned.logits_deletions),
+        )
 
     def _heads(self, hidden: Float[Tensor, "batch slots width"]) -> DenoiserOutput:
         return DenoiserOutput(self._token_head(hidden[:, :-1]), self.deletions_head(hidden))

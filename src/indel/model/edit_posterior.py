@@ -70,7 +70,7 @@ def edit_posterior(
 class _Channel:
     """q(x_t | x_0) for each token of x_t, time first and rows last."""
 
-    kept: Float[Tensor, "length tokens+1 batch"]
+    kept: Float[Tensor, "length symbols batch"]
     """keep·Ā_t[x, z]: the token x was never deleted; 0 for the start, which is no token."""
     pair: Float[Tensor, "length batch"]
     """Q̄_t[x, z] − keep·Ā_t[x, z]: x was deleted and z inserted in its place."""

@@ -11,7 +11,7 @@ _AT_ONCE = 10_000
 
 
 def fit_counts(denoiser: Denoiser, data: BatchStream) -> None:
-    """Count the contexts of training data, unless the denoiser has no prior or brings its counts."""
+    """Count contexts of training data, unless the denoiser has no prior or brings its counts."""
     if denoiser.prior is None or denoiser.prior.fitted:
         return
     rows, start, found = [], 0, 0
