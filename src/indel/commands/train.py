@@ -53,6 +53,10 @@ def train(
     ] = None,
     width: Annotated[int | None, typer.Option(help="Of the hidden states.")] = None,
     layers: Annotated[int | None, typer.Option(help="Of the network.")] = None,
+    contexts: Annotated[
+        int | None,
+        typer.Option(help="Of a model by counts that the network corrects; 0: none."),
+    ] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Of Adam, also next to Muon.")] = None,
     start: Annotated[
         str | None,
@@ -80,6 +84,7 @@ def train(
         "model.start": None if start is None else _model_name(start),
         "model.width": width,
         "model.num_layers": layers,
+        "model.contexts": contexts,
         "optimizer.learning_rate": learning_rate,
         "training.steps": steps,
         "training.batch_size": batch_size,
