@@ -21,6 +21,7 @@ from indel.text_repair.votes import SPACE, LetterCorrection
 
 _SLOTS = 6  # of a window, those in which a letter is most likely missing
 _LETTERS = 3  # that are proposed for one place
+_REACH = 24  # letters on either side of a slot that say which one is missing there
 
 
 @dataclass
@@ -130,12 +131,14 @@ class Proposals:
         vocabulary, found = self.denoiser.vocabulary, []
         for first in range(0, len(slots), self.batch_size):
             some = slots[first : first + self.batch_size]
-            rows = []
+            rows, places = [], []
             for text, slot in some:
                 tokens = vocabulary.encode(text)
-                rows.append([*tokens[:slot], vocabulary.del_, *tokens[slot:]])
+                before = tokens[max(0, slot - _REACH) : slot]
+                rows.append([*before, vocabulary.del_, *tokens[slot : slot + _REACH]])
+                places.append(len(before))
             logits, _ = self._logits(rows)
-            at = torch.tensor([slot for _, slot in some], device=logits.device)
+            at = torch.tensor(places, device=logits.device)
             chosen = logits[torch.arange(len(some), device=logits.device), at, : vocabulary.size]
             best = torch.log_softmax(chosen, dim=-1).topk(min(_LETTERS, vocabulary.size), dim=-1)
             for values, tokens in zip(best.values.tolist(), best.indices.tolist(), strict=True):
