@@ -24,8 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "training": FOUNDATION | {"process", "model", "bound", "sampling", "data"},
     "pretrained": set(),
     "loading": FOUNDATION | {"model", "pretrained", "training"},
-    "api": FOUNDATION | {"model", "bound", "sampling", "data"},
-    "editing": FOUNDATION | {"process", "model", "bound", "sampling", "api"},
+    "api": FOUNDATION | {"process", "model", "bound", "sampling", "data"},
     "text_repair": FOUNDATION | {"process", "model", "sampling", "data", "loading"},
 }
 """What is not listed here (command, page, experiments, the front door) is seen by users."""

@@ -44,7 +44,7 @@ def infill(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """Fill the gaps of a text, and leave everything else as it is."""
-    from indel.editing import infill as fill
+    from indel.api.editing import infill as fill
     from indel.loading import load
 
     samples = fill(

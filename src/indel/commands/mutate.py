@@ -32,7 +32,7 @@ def mutate(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """Vary a text: so many edits away from it, with spans that must not change."""
-    from indel.editing import mutate as vary
+    from indel.api.editing import mutate as vary
     from indel.loading import load
 
     least, most = _range(edits, "--edits")

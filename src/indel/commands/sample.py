@@ -54,7 +54,7 @@ def sample(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON value per line.")] = False,
 ) -> None:
     """Generate sequences, one per line."""
-    from indel.api import sample_seeds, sampling_options
+    from indel.api.basics import sample_seeds, sampling_options
     from indel.loading import load
     from indel.randomness import RowSeeds
     from indel.sampling.generation import generate
@@ -121,7 +121,7 @@ def _print_held(
     settings: dict[str, Any],
 ) -> None:
     """Samples with a prefix, a suffix or a reward; as JSON beside those without the reward."""
-    from indel.editing import infill
+    from indel.api.editing import infill
     from indel.sampling.patterns import escaped
     from indel.sampling.rewards import Steering
 

@@ -37,7 +37,7 @@ def score(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """How much likelier edits make a sequence, and what the edits most likely are."""
-    from indel.api import tokens_of
+    from indel.api.basics import tokens_of
     from indel.bound.edit_scores import edit_scores
     from indel.loading import load
     from indel.sharing import Processes
