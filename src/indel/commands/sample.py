@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from indel.commands.arguments import BatchSize, Device, Model, Seed
-from indel.commands.infill import Correct, print_samples
+from indel.commands.arguments import (
+    BatchSize,
+    Correct,
+    Count,
+    Device,
+    Model,
+    Seed,
+    Temperature,
+    TopP,
+)
+from indel.commands.infill import print_samples
 from indel.commands.rewards import open_reward
 
 if TYPE_CHECKING:
@@ -19,10 +28,10 @@ if TYPE_CHECKING:
 
 def sample(
     model: Model,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, max=100_000, help="How many.")] = 5,
+    count: Count = 5,
     seed: Seed = 0,
-    temperature: Annotated[float, typer.Option(help="Of both heads; 1 is the model itself.")] = 1.0,
-    top_p: Annotated[float, typer.Option(help="Keep this share of the mass of both heads.")] = 1.0,
+    temperature: Temperature = 1.0,
+    top_p: TopP = 1.0,
     calls: Annotated[
         int | None,
         typer.Option(
