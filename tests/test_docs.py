@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
 
 
 def read(path: str | Path) -> str:
@@ -111,12 +111,30 @@ def test_every_module_says_what_it_is() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_between_files_lead_somewhere(page: Path) -> None:
-    headings = {anchor(line) for line in read(page).splitlines() if line.startswith("#")}
-    for target in re.findall(r"\]\(([^)\s]+)\)", read(page)):
+    check_links(page, read(page))
+
+
+def check_links(page: Path, text: str) -> None:
+    """Every linked file exists, and every linked heading is in its file."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if "://" not in target:
             path, _, fragment = target.partition("#")
-            assert (page.parent / path).exists(), target
-            assert not fragment or path or fragment in headings, target
+            file = page.parent / path if path else page
+            assert file.exists(), target
+            assert not fragment or fragment in anchors(file), target
+
+
+def test_a_link_that_leads_nowhere_is_seen() -> None:
+    page = ROOT / "docs/tour.md"
+    for target in ("nowhere.md", "#nowhere", "training.md#nowhere"):
+        with pytest.raises(AssertionError, match="nowhere"):
+            check_links(page, f"[here]({target})")
+    check_links(page, "[here](training.md#config)")
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page, as links name them."""
+    return {anchor(line) for line in read(page).splitlines() if line.startswith("#")}
 
 
 def anchor(heading: str) -> str:

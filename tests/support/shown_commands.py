@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*ROOT.glob("*.md"), *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
 PROTEINS = [f"MKT{first}{second}QR{first}" for first in "ACDEFGHI" for second in "LMNPSVWY"]
 TYPED = "Teh frist line of a lettre.\n"
 PAIRS = "teh frist word\tthe first word\nthe histroy of rome\tthe history of rome\n"
