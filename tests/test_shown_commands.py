@@ -1,4 +1,4 @@
-"""Every shell command of the Markdown files is run, or says why not and is parsed."""
+"""Every shell command of the Markdown files is run; NOT_RUN says which are only parsed, and why."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typer
 
 from indel.cli import app, run
 from support.programs import environment
-from support.shown_commands import PAGES, ROOT, Shown, make_files, shown_commands
+from support.shown_commands import PAGES, ROOT, Shown, make_files, named_commands, shown_commands
 
 SHORT_TRAINING = [
     *("--scale", "tiny", "--set", "training.steps=2", "--set", "training.batch_size=4"),
@@ -175,7 +175,51 @@ def test_the_commands_of_a_page_run(
             check(command, quickly, capsys)
 
 
+# ---------------------------------------------------------------- commands within sentences
+
+
+def options_of(name: str) -> set[str]:
+    """The options of a command of `indel`."""
+    whole = typer.main.get_command(app)
+    context = whole.make_context("indel", [name])
+    command = whole.get_command(context, name)
+    assert command is not None, f"there is no command {name}"
+    return {option for each in command.get_params(context) for option in each.opts}
+
+
+def check_named(words: list[str]) -> None:
+    """The command and its options, or the program, exist."""
+    match words:
+        case ["indel", name, *rest] if not name.startswith("-"):
+            options = {word for word in rest if word.startswith("-")}
+            assert options <= options_of(name), words
+        case ["indel", option]:
+            whole = typer.main.get_command(app)
+            assert any(option in each.opts for each in whole.params), words
+        case ["python", "-m", "indel"]:
+            pass
+        case ["python", file, *rest]:
+            text = (ROOT / file).read_text(encoding="utf-8")
+            for word in rest:
+                assert not word.startswith("-") or f'"{word}"' in text, words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_within_sentences_exist(page: Path) -> None:
+    for words in named_commands(page):
+        check_named(words)
+
+
 # ---------------------------------------------------------------- what is wrong is seen
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["indel sample --loudly", "indel sing", "indel --sing", "python studies/infilling.py --sing"],
+)
+def test_a_wrong_command_within_a_sentence_is_seen(line: str) -> None:
+    with pytest.raises(AssertionError, match=r"sing|loudly"):
+        check_named(line.split())
 
 
 def test_commands_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,12 @@ def shown_commands(page: Path) -> Iterator[Shown]:
                 yield Shown(str(page.relative_to(ROOT)), words, output)
 
 
+def named_commands(page: Path) -> list[list[str]]:
+    """The words of commands within sentences, which are often only parts of a command."""
+    spans = re.findall(r"`((?:indel|python) [^`]+)`", page.read_text(encoding="utf-8"))
+    return [span.split() for span in spans]
+
+
 def make_files(folder: Path) -> None:
     """The files that the commands read, small; some are shown on the pages themselves."""
     import datasets
