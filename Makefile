@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DEVELOPED := $(VENV)/.developed
+# Two processes; neighbors in a file stay together, and whoever is done first takes from the other.
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 .PHONY: demo test test-all lint types bench screenshots figures clean
 
@@ -13,10 +15,10 @@ demo: $(INSTALLED)
 	$(BIN)/indel sample text8 --count 3
 
 test: $(DEVELOPED)
-	$(BIN)/python -m pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-all: $(DEVELOPED)
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 lint: $(DEVELOPED)
 	$(BIN)/ruff check .

@@ -1,4 +1,10 @@
-"""Shapes written in types are checked while tests run."""
+"""Shapes written in types are checked while tests run, and each process has one thread."""
+
+import os
+
+# The tensors of the tests are small: a second thread only waits for the first, and on a busy
+# machine it waits long. Before torch is imported, and for the programs that tests start too.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 import torch
 from jaxtyping import install_import_hook
@@ -8,6 +14,4 @@ from support import type_checker
 # Before anything imports indel, so that every function of it is checked.
 install_import_hook("indel", f"{type_checker.__name__}.checker")
 
-# The tensors of the tests are small: a second thread only waits for the first, and on a busy
-# machine it waits long.
 torch.set_num_threads(1)

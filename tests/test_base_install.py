@@ -9,22 +9,39 @@ import sys
 import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-# Refuses to import the packages of all extras, as if they were not installed.
+from support.programs import environment
+
+# Refuses to import the packages of all extras, as if they were not installed. torch is imported
+# once; each command then has a process of its own, with its own folder and streams.
 WITHOUT_EXTRAS = """
-import sys
+import json, os, sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in BLOCKED:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-BLOCKED = set(sys.argv.pop(1).split(","))
+blocked, commands = map(json.loads, sys.argv[1:])
+BLOCKED = set(blocked)
 sys.meta_path.insert(0, Missing())
+import torch
 from indel.cli import main
-main()
+
+codes = []
+for folder, arguments in commands:
+    child = os.fork()
+    if child == 0:
+        os.chdir(folder)
+        for number, name in enumerate(["out", "err"], start=1):
+            os.dup2(os.open(f"{folder}.{name}", os.O_WRONLY | os.O_CREAT), number)
+        sys.argv = ["indel", *arguments]
+        main()
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(json.dumps(codes))
 """
 TEXT8 = ["--option=vocabulary=text8", "--option=max_length=9"]
 EXTRAS = ("data", "plots", "spelling", "tokenizers", "train", "transformers", "web")
@@ -44,17 +61,76 @@ def extra_packages() -> set[str]:
     return {module for module, homes in modules if wanted & {home.lower() for home in homes}}
 
 
-def indel(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """The command in a process that finds no extra."""
-    blocked = ",".join(extra_packages())
-    return subprocess.run(
-        [sys.executable, "-c", WITHOUT_EXTRAS, blocked, *arguments],
+WORKING = {
+    "info": (["info", "text8"], "parameters"),
+    "sample": (["sample", "arithmetic", "-n", "1"], " "),
+    "repair": (["repair", "a sentense", "--draws", "2", "--plain"], "a "),
+    "evaluate": (
+        ["evaluate", "text8", "--data", "text8-sample", "--examples", "2", "--times", "1"],
+        "bits",
+    ),
+    "dry run": (["train", "arithmetic", "--scale", "tiny", "--dry-run"], "steps = "),
+    "corrupt": (["corrupt", "abc"], "abc"),
+}
+"""Commands that need no extra, and what they show."""
+
+REFUSED = {
+    "train": (["train", "arithmetic", "--scale", "tiny", "--out", "run"], "train"),
+    "reproduce": (["reproduce", "figure7"], "plots,train"),
+    "serve": (["serve"], "web"),
+    "datasets": (["evaluate", "text8", "--data=huggingface:x", *TEXT8], "data"),
+    "export": (["export", "text8", "new"], "plots"),
+    "foreign network": (["info", "foreign"], "transformers"),
+}
+"""Commands that need an extra, and its name."""
+
+
+class Outcome(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+    """All of these commands, run where no extra is found, each in a folder with a foreign model."""
+    folders = {name: tmp_path_factory.mktemp(name) for name in (*WORKING, *REFUSED)}
+    for folder in folders.values():
+        make_foreign_model(folder / "foreign")
+    known = {**WORKING, **REFUSED}
+    commands = [(str(folder), known[name][0]) for name, folder in folders.items()]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-c", WITHOUT_EXTRAS),
+            *(json.dumps(sorted(extra_packages())), json.dumps(commands)),
+        ],
         capture_output=True,
         text=True,
-        cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env=environment(),
         check=False,
     )
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for (name, folder), code in zip(folders.items(), json.loads(done.stdout), strict=True):
+        out, err = (Path(f"{folder}.{end}").read_text() for end in ("out", "err"))
+        found[name] = Outcome(code, out, err, folder)
+    return found
+
+
+def make_foreign_model(folder: Path) -> None:
+    """A model whose network is one of transformers."""
+    from indel.pretrained import pretrained_folder
+
+    folder.mkdir()
+    for file in pretrained_folder("arithmetic").iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    (folder / "checksums.json").unlink(missing_ok=True)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["backbone"] = {"kind": "hugging-face", "model_type": "bert", "options": {}}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
 
 
 def test_the_extras_are_found() -> None:
@@ -62,58 +138,20 @@ def test_the_extras_are_found() -> None:
     assert "torch" not in extra_packages()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "shows"),
-    [
-        (["info", "text8"], "parameters"),
-        (["sample", "arithmetic", "-n", "1"], " "),
-        (["repair", "a sentense", "--draws", "2", "--plain"], "a "),
-        (
-            ["evaluate", "text8", "--data", "text8-sample", "--examples", "2", "--times", "1"],
-            "bits",
-        ),
-        (["train", "arithmetic", "--scale", "tiny", "--dry-run"], "steps = "),
-        (["corrupt", "abc"], "abc"),
-    ],
-)
-def test_what_needs_no_extra_works_without(
-    arguments: list[str], shows: str, tmp_path: Path
-) -> None:
-    done = indel(*arguments, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert shows in done.stdout
+@pytest.mark.parametrize("name", WORKING)
+def test_what_needs_no_extra_works_without(name: str, outcomes: dict[str, Outcome]) -> None:
+    assert outcomes[name].code == 0, outcomes[name].err
+    assert WORKING[name][1] in outcomes[name].out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "extra"),
-    [
-        (["train", "arithmetic", "--scale", "tiny", "--out", "run"], "train"),
-        (["reproduce", "figure7"], "plots,train"),
-        (["serve"], "web"),
-        (["evaluate", "text8", "--data=huggingface:x", *TEXT8], "data"),
-        (["export", "text8", "new"], "plots"),
-        (["info", "foreign"], "transformers"),
-    ],
-)
-def test_what_needs_an_extra_names_it_in_one_line(
-    arguments: list[str], extra: str, tmp_path: Path
-) -> None:
-    from indel.pretrained import pretrained_folder
-
-    foreign = tmp_path / "foreign"
-    foreign.mkdir()
-    for file in pretrained_folder("arithmetic").iterdir():
-        (foreign / file.name).write_bytes(file.read_bytes())
-    (foreign / "checksums.json").unlink(missing_ok=True)
-    config = json.loads((foreign / "config.json").read_text(encoding="utf-8"))
-    config["backbone"] = {"kind": "hugging-face", "model_type": "bert", "options": {}}
-    (foreign / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    done = indel(*arguments, folder=tmp_path)
-    assert done.returncode == 2, done.stderr
-    assert done.stdout == ""
-    assert done.stderr.count("\n") == 1
-    assert f'pip install "indel[{extra}]"' in done.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["foreign"]
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_needs_an_extra_names_it_in_one_line(name: str, outcomes: dict[str, Outcome]) -> None:
+    found = outcomes[name]
+    assert found.code == 2, found.err
+    assert found.out == ""
+    assert found.err.count("\n") == 1
+    assert f'pip install "indel[{REFUSED[name][1]}]"' in found.err
+    assert sorted(path.name for path in found.folder.iterdir()) == ["foreign"]
 
 
 def test_serve_says_at_once_that_it_loads(tmp_path: Path) -> None:

@@ -102,13 +102,32 @@ def check_page(page: str) -> None:
         assert row.tests, f"{row.reference}: no test"
 
 
-def check_tests(nodes: Iterable[str]) -> None:
-    """Every test exists, is among the fast ones and is not skipped: the suite runs it."""
-    nodes = list(dict.fromkeys(nodes))
+def check_tests(nodes: Iterable[str], items: Iterable[pytest.Item] = ()) -> None:
+    """Every test exists, is among the fast ones and is not skipped: the suite runs it.
+
+    What the session of this test has not collected itself is collected in another process.
+    """
+    nodes = set(nodes)
     assert all("::test_" in node for node in nodes), nodes
+    fast = [item.nodeid for item in items if item.get_closest_marker("slow") is None]
+    check_collected(nodes - {*fast, *map(function_of, fast)})
+    for node in map(function_of, nodes):
+        file, _, name = node.partition("::")
+        assert not may_be_skipped(ROOT / file, name), f"{node} may be skipped"
+
+
+def function_of(node: str) -> str:
+    """The test without the values of its parameters."""
+    return node.partition("[")[0]
+
+
+def check_collected(nodes: set[str]) -> None:
+    """pytest finds all of these among the fast tests."""
+    if not nodes:
+        return
     options = ["--collect-only", "-q", "-m", "not slow", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *nodes],
+        [sys.executable, "-m", "pytest", *options, *sorted(nodes)],
         cwd=ROOT,
         env={name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"},
         capture_output=True,
@@ -116,11 +135,8 @@ def check_tests(nodes: Iterable[str]) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    found = {line.partition("[")[0] for line in done.stdout.splitlines() if "::test_" in line}
-    assert found == {node.partition("[")[0] for node in nodes}
-    for node in found:
-        file, _, name = node.partition("::")
-        assert not may_be_skipped(ROOT / file, name), f"{node} may be skipped"
+    found = {function_of(line) for line in done.stdout.splitlines() if "::test_" in line}
+    assert found == set(map(function_of, nodes))
 
 
 def may_be_skipped(file: Path, test: str) -> bool:
@@ -170,8 +186,8 @@ def documented(node: ast.AST, name: str) -> Iterable[tuple[str, str | None]]:
             yield from documented(child, f"{name}.{child.name}")
 
 
-def test_listed_tests_are_run() -> None:
-    check_tests(node for row in every_row(PAGE) for node in row.tests)
+def test_listed_tests_are_run(request: pytest.FixtureRequest) -> None:
+    check_tests((node for row in every_row(PAGE) for node in row.tests), request.session.items)
 
 
 # ---------------------------------------------------------------- these checks see what is wrong

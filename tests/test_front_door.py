@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import indel
-from indel import api
+from indel.api import basics
 from indel.bound.likelihood import evaluate as evaluate_batches
 from indel.bound.objective import Objective
 from indel.cli import run
@@ -75,7 +75,7 @@ def test_sampling_uses_the_models_edit_weights(tmp_path) -> None:
     plain = tiny_denoiser(SCHEDULE)
     joint = tiny_denoiser(SCHEDULE)
     object.__setattr__(joint.config, "edit_weights", "joint")
-    seeds = indel.RowSeeds(api.sample_seeds(0, 0, 40))
+    seeds = indel.RowSeeds(basics.sample_seeds(0, 0, 40))
     options = generation.SamplingOptions(edit_weights=joint.edit_weights)
     given = generation.generate(plain, 40, generator=seeds, options=options).texts
     assert indel.generate(joint, 40).texts == given

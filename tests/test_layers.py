@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "indel"
 
 FOUNDATION = {
     *("batch", "vocabularies", "text8_alphabet", "randomness", "log_space"),
-    *("atomic_files", "extras", "checks", "sharing", "edit_distance"),
+    *("atomic_files", "extras", "checks", "sharing"),
 }
 ALLOWED: dict[str, set[str]] = {
     **{room: {"extras", "batch", "randomness", "checks"} for room in FOUNDATION},
@@ -24,8 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "training": FOUNDATION | {"process", "model", "bound", "sampling", "data"},
     "pretrained": set(),
     "loading": FOUNDATION | {"model", "pretrained", "training"},
-    "api": FOUNDATION | {"model", "bound", "sampling", "data"},
-    "editing": FOUNDATION | {"process", "model", "bound", "sampling", "api"},
+    "api": FOUNDATION | {"process", "model", "bound", "sampling", "data"},
     "text_repair": FOUNDATION | {"process", "model", "sampling", "data", "loading"},
 }
 """What is not listed here (command, page, experiments, the front door) is seen by users."""

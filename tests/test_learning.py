@@ -70,7 +70,7 @@ def bound(denoiser: Denoiser, rows: int, seed: int) -> tuple[float, float]:
     return total.mean().item(), total.std().item() / rows**0.5
 
 
-@pytest.mark.parametrize("rate", [0.5, 0.0])
+@pytest.mark.parametrize("rate", [0.5, pytest.param(0.0, marks=pytest.mark.slow)])
 def test_toy_language_is_learned(rate: float) -> None:
     true, independent = entropies()
     denoiser = train(rate, seed=0, updates=900)

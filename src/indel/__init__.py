@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from indel import process
-    from indel.api import denoise_from, evaluate, generate, loss
+    from indel.api.basics import denoise_from, evaluate, generate, loss
+    from indel.api.editing import infill, mutate, score_edits, steer
     from indel.batch import Batch
     from indel.data.sequences import Sequences
-    from indel.editing import infill, mutate, score_edits, steer
     from indel.loading import load
     from indel.model.denoiser import Denoiser
     from indel.process.schedules import Schedule
@@ -58,15 +58,15 @@ _HOMES = {
     # the model p_θ, and what is done with it
     "Denoiser": "model.denoiser",
     "load": "loading",
-    "loss": "api",
+    "loss": "api.basics",
     "train": "training.open_training",
-    "generate": "api",
-    "denoise_from": "api",
-    "evaluate": "api",
-    "infill": "editing",
-    "steer": "editing",
-    "mutate": "editing",
-    "score_edits": "editing",
+    "generate": "api.basics",
+    "denoise_from": "api.basics",
+    "evaluate": "api.basics",
+    "infill": "api.editing",
+    "steer": "api.editing",
+    "mutate": "api.editing",
+    "score_edits": "api.editing",
     "Gap": "sampling.patterns",
     "Pattern": "sampling.patterns",
     "repair": "text_repair.repairer",

@@ -17,10 +17,20 @@ Model = Annotated[
     typer.Argument(help="A bundled model, or the folder of a model, a run or a checkpoint."),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="The same seed, the same output.")]
+Count = Annotated[int, typer.Option("--count", "-n", min=1, max=100_000, help="How many.")]
+Temperature = Annotated[float, typer.Option(help="Of both heads; 1 is the model itself.")]
+TopP = Annotated[float, typer.Option(help="Keep this share of the mass of both heads.")]
+Correct = Annotated[
+    int,
+    typer.Option(
+        min=0, max=10_000, help="Go a quarter of the steps forward and back again, so often."
+    ),
+]
 BatchSize = Annotated[
     int, typer.Option(min=1, help="Sequences at a time: memory and speed, not the output.")
 ]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps …")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per line.")]
 
 
 def open_repairer(model: str, device: str, *, with_words: bool, **settings: Any) -> Repairer:

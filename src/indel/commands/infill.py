@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from indel.commands.arguments import BatchSize, Device, Model, Seed
+from indel.commands.arguments import (
+    AsJson,
+    BatchSize,
+    Correct,
+    Count,
+    Device,
+    Model,
+    Seed,
+    Temperature,
+    TopP,
+)
 
 if TYPE_CHECKING:
     from indel.sampling.particles import HeldSamples
-
-Particles = Annotated[
-    int,
-    typer.Option(min=1, max=100_000, help="Choose each sample from so many, for look-ahead."),
-]
-Correct = Annotated[
-    int,
-    typer.Option(
-        min=0, max=10_000, help="Go a quarter of the steps forward and back again, so often."
-    ),
-]
 
 
 def infill(
@@ -33,18 +32,21 @@ def infill(
             help="A text with gaps: {} of any length, {3} of 3 tokens, {2,8} of 2 to 8; {{ is a {."
         ),
     ],
-    count: Annotated[int, typer.Option("--count", "-n", min=1, max=100_000, help="How many.")] = 5,
+    count: Count = 5,
     seed: Seed = 0,
-    particles: Particles = 1,
+    particles: Annotated[
+        int,
+        typer.Option(min=1, max=100_000, help="Choose each sample from so many, for look-ahead."),
+    ] = 1,
     correct: Correct = 0,
-    temperature: Annotated[float, typer.Option(help="Of both heads; 1 is the model itself.")] = 1.0,
-    top_p: Annotated[float, typer.Option(help="Keep this share of the mass of both heads.")] = 1.0,
+    temperature: Temperature = 1.0,
+    top_p: TopP = 1.0,
     batch_size: BatchSize = 64,
     device: Device = "cpu",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fill the gaps of a text, and leave everything else as it is."""
-    from indel.editing import infill as fill
+    from indel.api.editing import infill as fill
     from indel.loading import load
 
     samples = fill(

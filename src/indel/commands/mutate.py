@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from indel.commands.arguments import Device, Model, Seed
+from indel.commands.arguments import AsJson, Count, Device, Model, Seed, Temperature, TopP
 
 
 def mutate(
@@ -24,15 +24,15 @@ def mutate(
             help="Tokens that must not change, counted from 0, without END; may be repeated.",
         ),
     ] = None,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, max=100_000, help="How many.")] = 5,
+    count: Count = 5,
     seed: Seed = 0,
-    temperature: Annotated[float, typer.Option(help="Of both heads; 1 is the model itself.")] = 1.0,
-    top_p: Annotated[float, typer.Option(help="Keep this share of the mass of both heads.")] = 1.0,
+    temperature: Temperature = 1.0,
+    top_p: TopP = 1.0,
     device: Device = "cpu",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Vary a text: so many edits away from it, with spans that must not change."""
-    from indel.editing import mutate as vary
+    from indel.api.editing import mutate as vary
     from indel.loading import load
 
     least, most = _range(edits, "--edits")

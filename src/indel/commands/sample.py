@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from indel.commands.arguments import BatchSize, Device, Model, Seed
-from indel.commands.infill import Correct, print_samples
+from indel.commands.arguments import (
+    BatchSize,
+    Correct,
+    Count,
+    Device,
+    Model,
+    Seed,
+    Temperature,
+    TopP,
+)
+from indel.commands.infill import print_samples
 from indel.commands.rewards import open_reward
 
 if TYPE_CHECKING:
@@ -19,10 +28,10 @@ if TYPE_CHECKING:
 
 def sample(
     model: Model,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, max=100_000, help="How many.")] = 5,
+    count: Count = 5,
     seed: Seed = 0,
-    temperature: Annotated[float, typer.Option(help="Of both heads; 1 is the model itself.")] = 1.0,
-    top_p: Annotated[float, typer.Option(help="Keep this share of the mass of both heads.")] = 1.0,
+    temperature: Temperature = 1.0,
+    top_p: TopP = 1.0,
     calls: Annotated[
         int | None,
         typer.Option(
@@ -54,7 +63,7 @@ def sample(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON value per line.")] = False,
 ) -> None:
     """Generate sequences, one per line."""
-    from indel.api import sample_seeds, sampling_options
+    from indel.api.basics import sample_seeds, sampling_options
     from indel.loading import load
     from indel.randomness import RowSeeds
     from indel.sampling.generation import generate
@@ -121,7 +130,7 @@ def _print_held(
     settings: dict[str, Any],
 ) -> None:
     """Samples with a prefix, a suffix or a reward; as JSON beside those without the reward."""
-    from indel.editing import infill
+    from indel.api.editing import infill
     from indel.sampling.patterns import escaped
     from indel.sampling.rewards import Steering
 

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from indel.commands.arguments import Device, Model, Seed
+from indel.commands.arguments import AsJson, Device, Model, Seed
 
 if TYPE_CHECKING:
     from indel.bound.edit_scores import Alignment
@@ -34,10 +34,10 @@ def score(
     ] = None,
     seed: Seed = 0,
     device: Device = "cpu",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """How much likelier edits make a sequence, and what the edits most likely are."""
-    from indel.api import tokens_of
+    from indel.api.basics import tokens_of
     from indel.bound.edit_scores import edit_scores
     from indel.loading import load
     from indel.sharing import Processes

@@ -7,7 +7,6 @@ import hashlib
 import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -111,10 +110,8 @@ class Sequences(BatchStream):
 
         Reference: docs/training.md
         """
-        lines = list(_lines(Path(path)))
-        with _naming(path):
-            examples = _parsed(lines, vocabulary)
-            return cls(examples, vocabulary, held_out=held_out, max_length=max_length, seed=seed)
+        options = {"held_out": held_out, "max_length": max_length, "seed": seed}
+        return cls._of_texts(path, _lines(Path(path)), vocabulary, **options)
 
     @classmethod
     def csv(
@@ -151,10 +148,23 @@ class Sequences(BatchStream):
 
         Reference: docs/training.md
         """
-        cells = list(_cells(Path(path), column))
-        with _naming(path):
-            examples = _parsed(cells, vocabulary)
-            return cls(examples, vocabulary, held_out=held_out, max_length=max_length, seed=seed)
+        options = {"held_out": held_out, "max_length": max_length, "seed": seed}
+        return cls._of_texts(path, _cells(Path(path), column), vocabulary, **options)
+
+    @classmethod
+    def _of_texts(
+        cls,
+        path: str | os.PathLike[str],
+        texts: Iterable[str],
+        vocabulary: Vocabulary | None,
+        **options: Any,
+    ) -> Sequences:
+        """The examples of a file, which errors about them name."""
+        listed = list(texts)
+        try:
+            return cls(_parsed(listed, vocabulary), vocabulary, **options)
+        except DataError as error:
+            raise DataError(f"{os.fspath(path)}: {error}") from None
 
     def size(self, split: Split) -> int:
         """The number of examples in a split."""
@@ -275,15 +285,6 @@ def _parsed(examples: list[str], vocabulary: Vocabulary | None) -> Sequence[Exam
                 f"example {number}: expected integers with spaces between, got {text[:40]!r}"
             ) from None
     return rows
-
-
-@contextmanager
-def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Errors about the examples of a file name the file."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{os.fspath(path)}: {error}") from None
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -1,11 +1,11 @@
-"""The functions of `import indel` that write into a text: infill, steer, mutate, score an edit."""
+"""Write into a text: infill, steer, mutate, score an edit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from indel.api import sampling_options, tokens_of
+from indel.api.basics import sampling_options, tokens_of
 from indel.bound.edit_scores import EditScore, edit_scores
 from indel.bound.likelihood import evaluation_mode
 from indel.model import Denoiser

@@ -1,4 +1,4 @@
-"""The functions of `import indel`: they take a seed and texts, and ask the model for the rest."""
+"""Train, sample and evaluate: loss, generate, denoise_from, evaluate."""
 
 from __future__ import annotations
 
