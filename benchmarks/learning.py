@@ -5,7 +5,8 @@
 
 Each recipe is trained by `indel train` in a process of its own with one thread, two processes at a
 time, the recipes of one task in turn. Steps are chosen so that they take the budget: a few steps
-measure what one costs. Only CPU seconds of training steps count, not validation or compilation.
+measure what one costs. Only CPU seconds of training steps count, not validation, compilation or
+the counting before the first step, which takes less than a minute.
 `before` is trained for --minutes, all other recipes for --fast-minutes. A row that is in --out
 already is not trained again, so a benchmark that was stopped goes on.
 """
@@ -42,6 +43,7 @@ TASKS: dict[str, Settings] = {
 _BEFORE: Settings = {
     "model.backbone": "t5",
     "model.num_heads": 4,
+    "model.contexts": 0,
     "optimizer.muon_learning_rate": 0.01,
     "optimizer.schedule": "cosine",
     "optimizer.average_decay": 0.998,
@@ -59,6 +61,10 @@ RECIPES: dict[str, dict[str, Settings]] = {
     },
     "now": {"arithmetic": {}, "text8": {}},
     # One ingredient less, or another value, each.
+    "no-counts": {
+        "arithmetic": {"model.contexts": 0},
+        "text8": {"model.contexts": 0},
+    },
     "t5": {
         "arithmetic": {"model.backbone": "t5"},
         "text8": {"model.backbone": "t5"},
