@@ -249,7 +249,7 @@ def test_a_length_may_be_impossible_but_not_undefined(folder: Path) -> None:
 
 
 def test_bundled_models_by_name() -> None:
-    assert Denoiser.from_pretrained("arithmetic").vocabulary == IntegerVocabulary(16)
+    assert Denoiser.from_pretrained("arithmetic").vocabulary == IntegerVocabulary(512)
 
 
 def test_files_are_as_readable_as_the_umask_says(tmp_path: Path) -> None:

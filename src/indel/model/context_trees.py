@@ -46,7 +46,7 @@ class ContextTree:
 
         >>> tree = ContextTree.fit([np.array([0, 0, 1] * 50)], size=2, states=16)
         >>> tree.prob.shape
-        (6, 3)
+        (5, 3)
         """
         if states < size + 1:
             raise ValueError(f"states must be at least {size + 1}, got {states}")
@@ -65,7 +65,7 @@ class ContextTree:
 
         >>> tree = ContextTree.fit([np.array([0, 0, 1] * 50)], size=2, states=16)
         >>> [each.tolist() for each in tree.frequent(2)[:2]]
-        [[3, 5], [1, 0]]
+        [[3, 4], [1, 0]]
         """
         prob = self.prob[:, :-1]
         if prob.size > most:

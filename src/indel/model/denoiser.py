@@ -283,7 +283,7 @@ class Denoiser(
             The denoiser.
 
         >>> Denoiser.from_pretrained("arithmetic").vocabulary.size
-        16
+        512
 
         Reference: docs/model.md
         """
