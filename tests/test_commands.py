@@ -35,10 +35,7 @@ TINY = [
     "--set=validation.examples=4",
     "--set=validation.samples=2",
 ]
-ARITHMETIC = [
-    *("--option=numbers=16", "--option=max_step=1", "--option=min_length=6"),
-    *("--option=max_length=10", "--examples=2", "--times=1", "--samples=64"),
-]
+ARITHMETIC = ["--examples=2", "--times=1", "--samples=64"]
 TRAIN = ["train", "arithmetic", "--scale", "tiny", *TINY]
 
 

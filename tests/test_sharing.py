@@ -18,8 +18,6 @@ COMMANDS = {
     "sample": ["sample", "arithmetic", "-n", "7", "--batch-size", "2", "--calls", "3", "--json"],
     "evaluate": [
         *("evaluate", "arithmetic", "--data", "arithmetic", "--examples", "5"),
-        *("--option=numbers=16", "--option=max_step=1"),
-        *("--option=min_length=6", "--option=max_length=10"),
         *("--times", "2", "--samples", "3", "--batch-size", "2", "--json"),
     ],
     "repair": ["repair", "--file", "-", "--plain"],
