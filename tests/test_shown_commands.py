@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -64,14 +65,19 @@ def reason_not_to_run(command: Shown, quickly: bool) -> str | None:
     return next((why for part, why in reasons.items() if re.search(part, line)), None)
 
 
-def parse(words: list[str]) -> None:
-    """Whether there is such a command and it has these options."""
-    name, *rest = words
+def found(name: str) -> tuple[typer.Context, Any]:
+    """A command of `indel`, and the context that it is run in."""
     whole = typer.main.get_command(app)
     context = whole.make_context("indel", [name])
     command = whole.get_command(context, name)
     assert command is not None, f"there is no command {name}"
-    command.make_context(name, rest, parent=context)
+    return context, command
+
+
+def parse(words: list[str]) -> None:
+    """Whether there is such a command and it has these options."""
+    context, command = found(words[0])
+    command.make_context(words[0], words[1:], parent=context)
 
 
 def parse_launch(words: list[str]) -> None:
@@ -170,6 +176,7 @@ def test_the_commands_of_a_page_run(
         make_files(tmp_path)
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("INDEL_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setattr(sys, "path", [*sys.path])
         monkeypatch.delitem(sys.modules, "rewards", raising=False)
         for command in commands:
             check(command, quickly, capsys)
@@ -178,21 +185,13 @@ def test_the_commands_of_a_page_run(
 # ---------------------------------------------------------------- commands within sentences
 
 
-def options_of(name: str) -> set[str]:
-    """The options of a command of `indel`."""
-    whole = typer.main.get_command(app)
-    context = whole.make_context("indel", [name])
-    command = whole.get_command(context, name)
-    assert command is not None, f"there is no command {name}"
-    return {option for each in command.get_params(context) for option in each.opts}
-
-
 def check_named(words: list[str]) -> None:
     """The command and its options, or the program, exist."""
     match words:
         case ["indel", name, *rest] if not name.startswith("-"):
-            options = {word for word in rest if word.startswith("-")}
-            assert options <= options_of(name), words
+            context, command = found(name)
+            known = {option for each in command.get_params(context) for option in each.opts}
+            assert {word for word in rest if word.startswith("-")} <= known, words
         case ["indel", option]:
             whole = typer.main.get_command(app)
             assert any(option in each.opts for each in whole.params), words
