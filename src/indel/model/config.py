@@ -10,9 +10,11 @@ from indel.model.backbones import BackboneConfig, backbone_from_dict
 from indel.model.edit_weights import EditWeightsName
 from indel.model.positions import LONGEST
 from indel.process import Schedule
+from indel.process.freezing import FrozenKind
 from indel.vocabularies import IntegerVocabulary, Vocabulary
 
 EmbeddingInit = Literal["normal", "sines", "whole-sines"]
+Frozen = Literal["nothing", FrozenKind]
 
 # What held for all models that were saved when there was no choice.
 _BEFORE: dict[str, Any] = {
@@ -20,6 +22,7 @@ _BEFORE: dict[str, Any] = {
     "trigrams": 0,
     "limit_length": True,
     "edit_weights": "normalized",
+    "frozen": "nothing",
 }
 
 
@@ -45,6 +48,9 @@ class DenoiserConfig:
     """Whether q is restricted to x_t of at most max_length tokens, in training and in the bound."""
     edit_weights: EditWeightsName = "normalized"
     """How q weighs the kinds of edits: `EditWeights.normalized` or `EditWeights.joint`."""
+    frozen: Frozen = "nothing"
+    """What the network has learned to take as given and is told: nothing, random spans, or the
+    source of a pair (`process.freezing`)."""
 
     def __post_init__(self) -> None:
         if self.vocabulary.size != self.schedule.vocab_size:
@@ -59,6 +65,7 @@ class DenoiserConfig:
         checks.flag("time_embedding", self.time_embedding)
         checks.flag("limit_length", self.limit_length)
         checks.choice("edit_weights", self.edit_weights, get_args(EditWeightsName))
+        checks.choice("frozen", self.frozen, get_args(Frozen))
         checks.choice("embedding_init", self.embedding_init, get_args(EmbeddingInit))
         if self.embedding_init != "normal":
             if not isinstance(self.vocabulary, IntegerVocabulary):
@@ -83,6 +90,7 @@ class DenoiserConfig:
             "trigrams": self.trigrams,
             "limit_length": self.limit_length,
             "edit_weights": self.edit_weights,
+            "frozen": self.frozen,
         }
 
     @classmethod

@@ -16,6 +16,7 @@ from indel.batch import Batch
 from indel.model import saving
 from indel.model.config import DenoiserConfig
 from indel.model.edit_weights import EditWeights
+from indel.model.frozen_marks import FrozenMarks
 from indel.model.length import LengthTable
 from indel.model.presets import preset_config
 from indel.model.sinusoids import sinusoids
@@ -102,6 +103,7 @@ class Denoiser(
             if config.trigrams
             else None
         )
+        self.marks = None if config.frozen == "nothing" else FrozenMarks(width)
         backbone = config.backbone.build(max_length=config.max_length, generator=generator)
         if not isinstance(backbone, nn.Module):
             raise TypeError(f"a backbone must be a torch.nn.Module, got {type(backbone).__name__}")
@@ -169,8 +171,18 @@ class Denoiser(
         """
         return cls(preset_config(name, vocabulary, schedule, **overrides), generator=generator)
 
-    def forward(self, x_t: Batch, t: Int[Tensor, " batch"] | int) -> DenoiserOutput:
+    def forward(
+        self,
+        x_t: Batch,
+        t: Int[Tensor, " batch"] | int,
+        frozen: Bool[Tensor, "batch length"] | None = None,
+        *,
+        start: bool = False,
+    ) -> DenoiserOutput:
         """Logits of the edits, from x_t without its INS (`x_t.without(vocabulary.ins)`).
+
+        A model trained for it is told which tokens are frozen; with `start` it sees these alone and
+        is asked how many DELs of x_T lie in the gaps between them (`model.gap_network`).
 
         Paper: App. C.1
         """
@@ -181,12 +193,23 @@ class Denoiser(
             embedded = embedded + self.trigrams(tokens)
         if self.time_embedding is not None:
             embedded = embedded + self.time_embedding(t - 1)[:, None]
+        if frozen is not None:
+            if self.marks is None:
+                raise ValueError("this model was not trained with frozen tokens")
+            embedded = embedded + self.marks(frozen, start=start)
         hidden = self.backbone(embedded, mask)
         return DenoiserOutput(self._token_head(hidden[:, :-1]), self.deletions_head(hidden))
 
     if TYPE_CHECKING:
 
-        def __call__(self, x_t: Batch, t: Tensor | int) -> DenoiserOutput: ...
+        def __call__(
+            self,
+            x_t: Batch,
+            t: Tensor | int,
+            frozen: Tensor | None = None,
+            *,
+            start: bool = False,
+        ) -> DenoiserOutput: ...
 
     def _closed_by_eos(
         self, x_t: Batch
