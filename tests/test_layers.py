@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "training": FOUNDATION | {"process", "model", "bound", "sampling", "data"},
     "pretrained": set(),
     "loading": FOUNDATION | {"model", "pretrained", "training"},
-    "api": FOUNDATION | {"model", "bound", "sampling", "data"},
+    "api": FOUNDATION | {"process", "model", "bound", "sampling", "data"},
     "editing": FOUNDATION | {"process", "model", "bound", "sampling", "api"},
     "text_repair": FOUNDATION | {"process", "model", "sampling", "data", "loading"},
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
@@ -21,6 +21,7 @@ from indel.commands.arguments import (
 
 if TYPE_CHECKING:
     from indel.bound.estimates import Estimate
+    from indel.process.freezing import FrozenKind
 
 
 def evaluate(
@@ -48,6 +49,13 @@ def evaluate(
             min=0, max=1_000_000, help="The limit on |x_t|; default: the model's. 0 for none."
         ),
     ] = None,
+    frozen: Annotated[
+        str | None,
+        typer.Option(
+            help="Also the bound on p(free | frozen tokens): spans, source or nothing; default: "
+            "what the model was trained with."
+        ),
+    ] = None,
     samples: Annotated[
         int, typer.Option(min=0, max=100_000, help="Arithmetic: samples for the error rate.")
     ] = 256,
@@ -56,13 +64,18 @@ def evaluate(
     device: Device = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """The bound on the log-likelihood of data, by part and by step; error rate for arithmetic."""
+    """The bound on the log-likelihood of data, by part and by step; error rate for arithmetic.
+
+    For a model trained with frozen tokens also that of the free tokens given the frozen ones.
+    """
     import torch
 
+    from indel.bound.conditional import evaluate_conditional
     from indel.bound.estimates import Estimate
     from indel.bound.likelihood import evaluate as evaluate_bound
     from indel.data import SPLITS, ArithmeticData
     from indel.loading import load
+    from indel.process.freezing import Freezing
     from indel.randomness import RowSeeds, seeds_for
     from indel.sampling.generation import generate
     from indel.sharing import Processes
@@ -77,6 +90,9 @@ def evaluate(
             f"the model at {model} has another vocabulary than the data: "
             f"{denoiser.vocabulary!r:.80} against {stream.vocabulary!r:.80}"
         )
+    kind = denoiser.config.frozen if frozen is None else frozen
+    if kind not in ("nothing", "spans", "source"):
+        raise ValueError(f"--frozen must be nothing, spans or source, got {kind!r}")
     limit = denoiser.length_limit if max_length is None else (max_length or None)
     batches = [
         stream.examples(start, min(batch_size, examples - start), split).trimmed()
@@ -96,6 +112,19 @@ def evaluate(
         "bits_per_sequence": estimate.bits_per_sequence,
         "bits_per_token": estimate.bits_per_token,
     }
+    if kind != "nothing":
+        given = evaluate_conditional(
+            denoiser,
+            batches,
+            Freezing.of(cast("FrozenKind", kind), denoiser.vocabulary),
+            seed=seed,
+            max_length=limit,
+            num_times=times,
+            num_chains=chains,
+            processes=processes,
+        )
+        report["conditional_nats_per_sequence"] = given.nats_per_sequence
+        report["conditional_bits_per_token"] = given.bits_per_token
     if isinstance(stream, ArithmeticData) and samples:
 
         def error_rates(start: int) -> list[float]:

@@ -27,7 +27,12 @@ class MarkedDenoise(Protocol):
     """The network: x_t without INS, t and which tokens are frozen in, logits out."""
 
     def __call__(
-        self, x_t: Batch, t: Tensor, frozen: Bool[Tensor, "batch length"], *, start: bool = False
+        self,
+        x_t: Batch,
+        t: Tensor,
+        frozen: Bool[Tensor, "batch length"] | None = None,
+        *,
+        start: bool = False,
     ) -> DenoiserOutput: ...
 
 

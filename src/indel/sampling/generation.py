@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from rich.console import Console
 from rich.progress import track
 from torch import Tensor
 
-from indel.batch import PADDING, Batch
+from indel.batch import Batch
 from indel.model.denoiser import Denoiser, DenoiserOutput
 from indel.model.reverse import EditWeights, ReverseStep
 from indel.process import Schedule, checks
@@ -282,12 +282,25 @@ class _Run:
         return ReverseStep.of(schedule, output, seen, step, weights=self.weights)
 
 
-def predict(denoiser: Denoiser, seen: Batch, t: int) -> DenoiserOutput:
+def predict(
+    denoiser: Denoiser, seen: Batch, t: int, frozen: Bool[Tensor, "batch length"] | None = None
+) -> DenoiserOutput:
     """The network's output, computed once for equal rows: draws of one x_t start out equal."""
     # At least one column: torch does not compare empty rows.
-    unique, which = torch.unique(seen.widened(1).tokens, dim=0, return_inverse=True)
-    different = Batch(unique, (unique != PADDING).sum(dim=1))
-    output = denoiser(different.trimmed(), torch.full_like(different.lengths, t))
+    tokens = seen.widened(1).tokens
+    keys = tokens
+    if frozen is not None:
+        keys = 2 * tokens + torch.nn.functional.pad(frozen, (0, tokens.shape[1] - seen.width))
+    _, which = torch.unique(keys, dim=0, return_inverse=True)
+    count = int(which.max()) + 1 if len(which) else 0
+    one = torch.zeros(count, dtype=torch.int64, device=which.device)
+    one = one.scatter(0, which, torch.arange(len(which), device=which.device))
+    different = seen.rows(one).trimmed()
+    times = torch.full_like(different.lengths, t)
+    if frozen is None:
+        output = denoiser(different, times)
+    else:
+        output = denoiser(different, times, frozen[one, : different.width])
     return DenoiserOutput(*(part[which] for part in output))
 
 

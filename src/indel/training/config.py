@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 import torch
@@ -11,13 +11,15 @@ import torch
 from indel import checks
 from indel.data import BatchStream, open_data
 from indel.model import PRESETS, Denoiser, DenoiserConfig, preset_config
-from indel.model.config import EmbeddingInit
+from indel.model.config import EmbeddingInit, Frozen
 from indel.model.edit_weights import EditWeightsName
 from indel.model.presets import BACKBONES, preset_backbone
 from indel.model.rotary import RotaryConfig
 from indel.model.transformer import TransformerConfig
 from indel.process import AbsorbingTransition, Schedule, Transition, UniformTransition
+from indel.process.freezing import Freezing
 from indel.training.former_names import with_new_names
+from indel.vocabularies import Vocabulary
 
 OptimizerName = Literal["adam", "adamw", "muon"]
 RateSchedule = Literal["constant", "reciprocal-square-root", "cosine", "flat"]
@@ -266,6 +268,14 @@ class TrainingSection:
     times: TimeChoice = "uniform"
     """How often each t is trained: alike, by the size of its term, or small t more, which then also
     counts more."""
+    frozen: Frozen = "nothing"
+    """What the model learns to take as given: "nothing", random "spans", or the "source" of a pair,
+    which ends at its first tab. Then only the free tokens are trained."""
+    frozen_share: float = 0.5
+    """The share of the examples in which something is frozen; the others keep it a model of whole
+    sequences."""
+    drop_source: float = 0.0
+    """The share of the frozen sources that are emptied, for guidance."""
     sort_by_length: bool = False
     edit_samples: int = 1
     marginalize: bool = False
@@ -292,6 +302,15 @@ class TrainingSection:
             checks.integer(f"training.{name}", getattr(self, name), least=0)
         checks.choice("training.times", self.times, get_args(TimeChoice))
         checks.choice("training.precision", self.precision, get_args(Precision))
+        checks.choice("training.frozen", self.frozen, get_args(Frozen))
+        for name in ("frozen_share", "drop_source"):
+            if getattr(self, name) != 1.0:
+                checks.number(f"training.{name}", getattr(self, name), least=0.0, below=1.0)
+        if self.drop_source and self.frozen != "source":
+            raise ValueError(
+                f"training.drop_source must be 0 unless training.frozen = 'source', got "
+                f"{self.drop_source}"
+            )
         for name in ("sort_by_length", "marginalize", "compile", "tensorboard"):
             checks.flag(f"training.{name}", getattr(self, name))
         if self.batch_size % self.accumulate:
@@ -299,6 +318,12 @@ class TrainingSection:
                 f"training.batch_size must be a multiple of training.accumulate = "
                 f"{self.accumulate}, got {self.batch_size}"
             )
+
+    def freezing(self, vocabulary: Vocabulary) -> Freezing | None:
+        """How the examples are frozen, if they are."""
+        if self.frozen == "nothing":
+            return None
+        return Freezing.of(self.frozen, vocabulary, share=self.frozen_share, drop=self.drop_source)
 
 
 @dataclass(frozen=True)
@@ -354,6 +379,8 @@ class TrainingConfig:
             raise ValueError("the model of this run was given in Python: no settings describe it")
         schedule = self.process.schedule(data.vocabulary.size)
         config = self.model.denoiser_config(data, schedule)
+        self.training.freezing(data.vocabulary)
+        config = replace(config, frozen=self.training.frozen)
         if config.limit_length and config.max_length < data.max_length:
             raise ValueError(
                 f"model.max_length must be at least the longest sequence of the data, "

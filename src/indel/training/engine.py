@@ -170,6 +170,11 @@ class _Run:
         self.denoiser = denoiser
         self.fingerprint = data.fingerprint()
         section = config.training
+        if section.frozen != denoiser.config.frozen:
+            raise TrainingError(
+                f"training.frozen = {section.frozen!r}, but the model was made with frozen = "
+                f"{denoiser.config.frozen!r}"
+            )
         self.validator = Validator(config, data, accelerator)
         self.plan = BatchPlan(
             LengthSorted(data, batch_size=section.batch_size) if section.sort_by_length else data,

@@ -9,7 +9,8 @@ from indel.training.errors import TrainingError
 def take_weights(denoiser: Denoiser, start: str) -> None:
     """Give a denoiser the weights of another one with the same network and vocabulary.
 
-    The forward process may differ, but not its number of steps if the network is told t.
+    The forward process may differ, but not its number of steps if the network is told t. Marks of
+    frozen tokens stay as they are where the other model has none.
     """
     try:
         found = Denoiser.from_pretrained(start)
@@ -22,7 +23,11 @@ def take_weights(denoiser: Denoiser, start: str) -> None:
                 f"model.start = {start!r} has another {what} than this run: {theirs!r:.200}, "
                 f"not {ours!r:.200}"
             )
-    weights, wanted = found.state_dict(), denoiser.state_dict()
+    wanted = denoiser.state_dict()
+    own = {name: weight for name, weight in wanted.items() if name.startswith("marks.")}
+    weights = {**own, **found.state_dict()}
+    if denoiser.marks is None:
+        weights = {name: weight for name, weight in weights.items() if name in wanted}
     for name, weight in wanted.items():
         if weights[name].shape != weight.shape:
             raise TrainingError(
