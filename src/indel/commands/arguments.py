@@ -20,6 +20,13 @@ Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="The same seed, th
 BatchSize = Annotated[
     int, typer.Option(min=1, help="Sequences at a time: memory and speed, not the output.")
 ]
+Steps = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="The steps of the process, for a model trained for several numbers of them.",
+    ),
+]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps …")]
 
 

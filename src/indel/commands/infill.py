@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from indel.commands.arguments import BatchSize, Device, Model, Seed
+from indel.commands.arguments import BatchSize, Device, Model, Seed, Steps
 
 if TYPE_CHECKING:
     from indel.sampling.particles import HeldSamples
@@ -37,6 +37,7 @@ def infill(
     seed: Seed = 0,
     particles: Particles = 1,
     correct: Correct = 0,
+    steps: Steps = None,
     temperature: Annotated[float, typer.Option(help="Of both heads; 1 is the model itself.")] = 1.0,
     top_p: Annotated[float, typer.Option(help="Keep this share of the mass of both heads.")] = 1.0,
     batch_size: BatchSize = 64,
@@ -47,8 +48,9 @@ def infill(
     from indel.editing import infill as fill
     from indel.loading import load
 
+    denoiser = load(model, device=device)
     samples = fill(
-        load(model, device=device),
+        denoiser if steps is None else denoiser.with_steps(steps),
         pattern,
         count,
         seed=seed,

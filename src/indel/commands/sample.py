@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from indel.commands.arguments import BatchSize, Device, Model, Seed
+from indel.commands.arguments import BatchSize, Device, Model, Seed, Steps
 from indel.commands.infill import Correct, print_samples
 from indel.commands.rewards import open_reward
 
@@ -30,6 +30,7 @@ def sample(
             help="Call the network only so often: approximate with inserts and deletes.",
         ),
     ] = None,
+    steps: Steps = None,
     correct: Correct = 0,
     prefix: Annotated[str, typer.Option(help="What each sequence begins with.")] = "",
     suffix: Annotated[str, typer.Option(help="What each sequence ends with.")] = "",
@@ -64,6 +65,7 @@ def sample(
 
     processes = Processes.launched()
     denoiser = load(model, device=processes.device(device))
+    denoiser = denoiser if steps is None else denoiser.with_steps(steps)
     if prefix or suffix or reward is not None or particles is not None:
         if calls is not None:
             raise ValueError(

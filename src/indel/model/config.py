@@ -23,6 +23,8 @@ _BEFORE: dict[str, Any] = {
     "limit_length": True,
     "edit_weights": "normalized",
     "frozen": "nothing",
+    "noise_levels": False,
+    "other_schedules": (),
 }
 
 
@@ -51,6 +53,10 @@ class DenoiserConfig:
     frozen: Frozen = "nothing"
     """What the network has learned to take as given and is told: nothing, random spans, or the
     source of a pair (`process.freezing`)."""
+    noise_levels: bool = False
+    """Whether the network is told how noisy x_t is (`model.noise_levels`), instead of t."""
+    other_schedules: tuple[Schedule, ...] = ()
+    """Other processes that it is trained for, each with its own number of steps."""
 
     def __post_init__(self) -> None:
         if self.vocabulary.size != self.schedule.vocab_size:
@@ -64,6 +70,8 @@ class DenoiserConfig:
         checks.integer("trigrams", self.trigrams, least=0)
         checks.flag("time_embedding", self.time_embedding)
         checks.flag("limit_length", self.limit_length)
+        checks.flag("noise_levels", self.noise_levels)
+        self._check_schedules()
         checks.choice("edit_weights", self.edit_weights, get_args(EditWeightsName))
         checks.choice("frozen", self.frozen, get_args(Frozen))
         checks.choice("embedding_init", self.embedding_init, get_args(EmbeddingInit))
@@ -79,6 +87,25 @@ class DenoiserConfig:
                     f"got {self.backbone.width}"
                 )
 
+    def _check_schedules(self) -> None:
+        every = (self.schedule, *self.other_schedules)
+        steps = [schedule.num_steps for schedule in every]
+        if len(set(steps)) < len(steps):
+            raise ValueError(f"the processes must differ in their number of steps, got {steps}")
+        for schedule in self.other_schedules:
+            if schedule.vocab_size != self.schedule.vocab_size:
+                raise ValueError(
+                    f"all processes must have the same number of regular tokens, got "
+                    f"{self.schedule.vocab_size} and {schedule.vocab_size}"
+                )
+        if self.other_schedules and self.time_embedding and not self.noise_levels:
+            raise ValueError(
+                "for several numbers of steps the network must be told the noise level, not t: "
+                "set noise_levels"
+            )
+        if self.noise_levels and not self.time_embedding:
+            raise ValueError("noise_levels needs time_embedding: there is nothing to be told")
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data of everything but vocabulary and schedule, which have their own."""
         return {
@@ -91,6 +118,8 @@ class DenoiserConfig:
             "limit_length": self.limit_length,
             "edit_weights": self.edit_weights,
             "frozen": self.frozen,
+            "noise_levels": self.noise_levels,
+            "other_schedules": [schedule.to_dict() for schedule in self.other_schedules],
         }
 
     @classmethod
@@ -99,4 +128,8 @@ class DenoiserConfig:
         names = ["backbone", "max_length", "max_deletions", "time_embedding"]
         values = checks.fields("a denoiser", data, names, defaults=_BEFORE)
         backbone = backbone_from_dict(values.pop("backbone"))
+        others = values.pop("other_schedules")
+        if not isinstance(others, list | tuple):
+            raise ValueError(f"other_schedules must be a list, got {others!r:.80}")
+        values["other_schedules"] = tuple(map(Schedule.from_dict, others))
         return cls(backbone, vocabulary, schedule, **values)

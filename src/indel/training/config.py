@@ -16,14 +16,14 @@ from indel.model.edit_weights import EditWeightsName
 from indel.model.presets import BACKBONES, preset_backbone
 from indel.model.rotary import RotaryConfig
 from indel.model.transformer import TransformerConfig
-from indel.process import AbsorbingTransition, Schedule, Transition, UniformTransition
+from indel.process import Schedule
 from indel.process.freezing import Freezing
 from indel.training.former_names import with_new_names
+from indel.training.process_section import ProcessSection
 from indel.vocabularies import Vocabulary
 
 OptimizerName = Literal["adam", "adamw", "muon"]
 RateSchedule = Literal["constant", "reciprocal-square-root", "cosine", "flat"]
-TransitionName = Literal["uniform", "absorbing"]
 TimeChoice = Literal["uniform", "term-size", "low-noise"]
 Precision = Literal["auto", "float32", "bfloat16"]
 GIVEN_DATA = "python"
@@ -45,49 +45,6 @@ class DataSection:
                 f"data.options must be a table without a seed (set training.seed), "
                 f"got {self.options!r}"
             )
-
-
-@dataclass(frozen=True)
-class ProcessSection:
-    """The forward process: the paper's schedule.
-
-    Paper: App. C.2
-    """
-
-    num_steps: int = 10
-    rate: float = 0.6
-    """r, the insert/delete rate; 0 is the in-place baseline."""
-    transition: TransitionName = "uniform"
-    absorbing_token: int | None = None
-    """The token that "absorbing" turns all others into; None: the last regular one."""
-    delete_inserted: float | None = None
-    """How likely a fresh insert is deleted; None: as likely as any token."""
-
-    def __post_init__(self) -> None:
-        checks.integer("process.num_steps", self.num_steps, least=2, most=10_000)
-        if self.rate != 1.0:
-            checks.number("process.rate", self.rate, least=0.0, below=1.0)
-        checks.choice("process.transition", self.transition, get_args(TransitionName))
-        if self.absorbing_token is not None:
-            checks.integer("process.absorbing_token", self.absorbing_token, least=0)
-        if self.delete_inserted not in (None, 1.0):
-            checks.number("process.delete_inserted", self.delete_inserted, least=0.0, below=1.0)
-
-    def schedule(self, vocab_size: int) -> Schedule:
-        """The schedule for a vocabulary."""
-        return Schedule.paper(
-            vocab_size,
-            self.num_steps,
-            self.rate,
-            transition=self._transition,
-            delete_inserted=self.delete_inserted,
-        )
-
-    def _transition(self, vocab_size: int, prob_keep: float) -> Transition:
-        if self.transition == "uniform":
-            return UniformTransition(vocab_size, prob_keep)
-        token = vocab_size - 1 if self.absorbing_token is None else self.absorbing_token
-        return AbsorbingTransition(vocab_size, prob_keep, token)
 
 
 @dataclass(frozen=True)
@@ -380,7 +337,16 @@ class TrainingConfig:
         schedule = self.process.schedule(data.vocabulary.size)
         config = self.model.denoiser_config(data, schedule)
         self.training.freezing(data.vocabulary)
-        config = replace(config, frozen=self.training.frozen)
+        others = [
+            self.process.schedule(data.vocabulary.size, number)
+            for number in self.process.other_num_steps
+        ]
+        config = replace(
+            config,
+            frozen=self.training.frozen,
+            noise_levels=bool(others) and config.time_embedding,
+            other_schedules=tuple(others),
+        )
         if config.limit_length and config.max_length < data.max_length:
             raise ValueError(
                 f"model.max_length must be at least the longest sequence of the data, "

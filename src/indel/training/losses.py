@@ -49,8 +49,11 @@ class BatchLoss:
     section: TrainingSection
     device: torch.device
 
-    def __call__(self, denoiser: Denoiser, *, piece: MicroBatch) -> Float[Tensor, "rows parts"]:
+    def __call__(
+        self, denoiser: Denoiser, *, piece: MicroBatch, num_steps: int
+    ) -> Float[Tensor, "rows parts"]:
         """The `PARTS` of each row; each term L_{t−1} counts with the weight of its t."""
+        denoiser = denoiser.with_steps(num_steps)
         objective = Objective(
             denoiser.schedule,
             max_length=denoiser.length_limit,

@@ -10,7 +10,8 @@ def take_weights(denoiser: Denoiser, start: str) -> None:
     """Give a denoiser the weights of another one with the same network and vocabulary.
 
     The forward process may differ, but not its number of steps if the network is told t. Marks of
-    frozen tokens stay as they are where the other model has none.
+    frozen tokens, and tables of lengths of other numbers of steps, stay as they are where the other
+    model has none.
     """
     try:
         found = Denoiser.from_pretrained(start)
@@ -24,10 +25,13 @@ def take_weights(denoiser: Denoiser, start: str) -> None:
                 f"not {ours!r:.200}"
             )
     wanted = denoiser.state_dict()
-    own = {name: weight for name, weight in wanted.items() if name.startswith("marks.")}
-    weights = {**own, **found.state_dict()}
-    if denoiser.marks is None:
-        weights = {name: weight for name, weight in weights.items() if name in wanted}
+    theirs = {**wanted, **found.state_dict()}
+    may_differ = ("marks.", "other_lengths.")
+    weights = {
+        name: weight
+        for name, weight in theirs.items()
+        if name in wanted or not name.startswith(may_differ)
+    }
     for name, weight in wanted.items():
         if weights[name].shape != weight.shape:
             raise TrainingError(
