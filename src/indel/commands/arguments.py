@@ -27,6 +27,12 @@ Steps = Annotated[
         help="The steps of the process, for a model trained for several numbers of them.",
     ),
 ]
+Guidance = Annotated[
+    float,
+    typer.Option(
+        min=0.0, help="How much a frozen source counts, for a model trained so; 1 is the model."
+    ),
+]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps …")]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from indel.commands.arguments import BatchSize, Device, Model, Seed, Steps
+from indel.commands.arguments import BatchSize, Device, Guidance, Model, Seed, Steps
 
 if TYPE_CHECKING:
     from indel.sampling.particles import HeldSamples
@@ -38,6 +38,7 @@ def infill(
     particles: Particles = 1,
     correct: Correct = 0,
     steps: Steps = None,
+    guidance: Guidance = 1.0,
     temperature: Annotated[float, typer.Option(help="Of both heads; 1 is the model itself.")] = 1.0,
     top_p: Annotated[float, typer.Option(help="Keep this share of the mass of both heads.")] = 1.0,
     batch_size: BatchSize = 64,
@@ -56,6 +57,7 @@ def infill(
         seed=seed,
         particles=particles,
         correct=correct,
+        guidance=guidance,
         temperature=temperature,
         top_p=top_p,
         batch_size=batch_size,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from indel.commands.arguments import BatchSize, Device, Model, Seed, Steps
+from indel.commands.arguments import BatchSize, Device, Guidance, Model, Seed, Steps
 from indel.commands.infill import Correct, print_samples
 from indel.commands.rewards import open_reward
 
@@ -31,6 +31,7 @@ def sample(
         ),
     ] = None,
     steps: Steps = None,
+    guidance: Guidance = 1.0,
     correct: Correct = 0,
     prefix: Annotated[str, typer.Option(help="What each sequence begins with.")] = "",
     suffix: Annotated[str, typer.Option(help="What each sequence ends with.")] = "",
@@ -74,6 +75,7 @@ def sample(
         settings: dict[str, Any] = {
             "seed": seed,
             "correct": correct,
+            "guidance": guidance,
             "temperature": temperature,
             "top_p": top_p,
             "batch_size": batch_size,
@@ -85,6 +87,8 @@ def sample(
         if processes.is_first:
             _print_held(denoiser, prefix, suffix, count, chosen, strength, many, as_json, settings)
         return
+    if guidance != 1.0:
+        raise ValueError("--guidance needs a --prefix that is a source, with its tab at the end")
     options = sampling_options(denoiser, temperature, top_p, calls)
 
     def lines(start: int) -> list[str]:

@@ -23,6 +23,7 @@ _BEFORE: dict[str, Any] = {
     "limit_length": True,
     "edit_weights": "normalized",
     "frozen": "nothing",
+    "drops_source": False,
     "noise_levels": False,
     "other_schedules": (),
 }
@@ -53,6 +54,8 @@ class DenoiserConfig:
     frozen: Frozen = "nothing"
     """What the network has learned to take as given and is told: nothing, random spans, or the
     source of a pair (`process.freezing`)."""
+    drops_source: bool = False
+    """Whether it has learned to do without a source too, as guidance needs it."""
     noise_levels: bool = False
     """Whether the network is told how noisy x_t is (`model.noise_levels`), instead of t."""
     other_schedules: tuple[Schedule, ...] = ()
@@ -71,6 +74,7 @@ class DenoiserConfig:
         checks.flag("time_embedding", self.time_embedding)
         checks.flag("limit_length", self.limit_length)
         checks.flag("noise_levels", self.noise_levels)
+        checks.flag("drops_source", self.drops_source)
         self._check_schedules()
         checks.choice("edit_weights", self.edit_weights, get_args(EditWeightsName))
         checks.choice("frozen", self.frozen, get_args(Frozen))
@@ -118,6 +122,7 @@ class DenoiserConfig:
             "limit_length": self.limit_length,
             "edit_weights": self.edit_weights,
             "frozen": self.frozen,
+            "drops_source": self.drops_source,
             "noise_levels": self.noise_levels,
             "other_schedules": [schedule.to_dict() for schedule in self.other_schedules],
         }

@@ -52,6 +52,8 @@ class SamplingOptions:
     """Must be true where `times` skips steps that insert or delete: see `sampling.strides`."""
     edit_weights: Callable[[JumpTables], EditWeights] | None = None
     """How q weighs the kinds of edits; None: as the model says."""
+    guidance: float = 1.0
+    """How much a frozen source counts; 1 is the model itself (`sampling.guidance`)."""
 
     def __post_init__(self) -> None:
         if self.max_length is not None and self.max_length < 0:
@@ -182,6 +184,8 @@ def denoise_from(
     Paper: Sec. 3.2
     """
     options = SamplingOptions() if options is None else options
+    if options.guidance != 1.0:
+        raise ValueError(f"guidance needs a frozen source, got {options.guidance} without one")
     checks.noisy("x_t", x_t, denoiser.schedule.vocab_size)
     starts = checks.times(t, x_t, first=1, last=denoiser.schedule.num_steps)
     limit = _limit(denoiser, options)

@@ -36,7 +36,8 @@ from indel.randomness import Randomness, RowSeeds, index_at, select, split, unif
 from indel.sampling.conditioning import Held, HeldStep
 from indel.sampling.gap_lengths import GapLengths, draw_start
 from indel.sampling.generation import SamplingOptions, predict
-from indel.sampling.given_tokens import start_laws, takes_as_given
+from indel.sampling.given_tokens import takes_as_given
+from indel.sampling.guidance import check_guidance, guided, guided_start_laws
 from indel.sampling.held_samples import HeldSamples as HeldSamples
 from indel.sampling.patterns import Pattern
 from indel.sampling.rewards import Steering
@@ -191,6 +192,7 @@ class _Run:
             tables = denoiser.schedule.tables(denoiser.device)
             weights = (options.edit_weights or denoiser.edit_weights)(tables.jump)
             lengths = GapLengths.of(pattern, denoiser.schedule, limit, denoiser.device)
+        check_guidance(denoiser, pattern, options.guidance)
         given = takes_as_given(denoiser, pattern)
         return cls(
             denoiser, pattern, particles, steering, options, lengths, weights, limit, watch, given
@@ -217,6 +219,7 @@ class _Run:
                 self.watch(t)
             seen = cloud.state.without(self.denoiser.schedule.ins)
             output = predict(self.denoiser, seen.x, t, seen.frozen if self.given else None)
+            output = guided(self.denoiser, output, seen, t, self.options.guidance)
             cloud = self._twisted(replace(cloud, state=seen), output, t)
             step = self._step(seen, output, t)
             cloud = cloud.weighted(step.log_frozen())
@@ -252,7 +255,11 @@ class _Run:
         device, dtype = self.denoiser.device, schedule.tables(self.denoiser.device).dtype
         if start is None:
             last = schedule.num_steps
-            own = start_laws(self.denoiser, self.pattern, self.limit) if self.given else None
+            own = None
+            if self.given:
+                own = guided_start_laws(
+                    self.denoiser, self.pattern, self.limit, self.options.guidance
+                )
             counts, log_total = draw_start(
                 self.pattern,
                 self.lengths,

@@ -344,6 +344,7 @@ class TrainingConfig:
         config = replace(
             config,
             frozen=self.training.frozen,
+            drops_source=self.training.drop_source > 0,
             noise_levels=bool(others) and config.time_embedding,
             other_schedules=tuple(others),
         )
