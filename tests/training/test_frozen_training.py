@@ -144,12 +144,19 @@ def test_bad_settings_are_refused(tmp_path: Path) -> None:
             very_small(**{f"training__{name}": value})
     with pytest.raises(ValueError, match="in which the tab"):
         train(very_small(training__frozen="source"), tmp_path / "run")
-    schedule = indel.Schedule.paper(4, 4, 0.6)
-    model = indel.Denoiser.from_preset("tiny", indel.CharacterVocabulary("ACGT"), schedule)
+    letters = indel.CharacterVocabulary("AC\tGT")
+    schedule = indel.Schedule.paper(5, 4, 0.6)
+    model = indel.Denoiser.from_preset("tiny", letters, schedule)
     with pytest.raises(TrainingError, match="but the model was made with frozen = 'nothing'"):
         indel.train(
             model, ["ACGT", "AC", "GT"], tmp_path / "x", settings={"training.frozen": "spans"}
         )
+    pairs = ["A\tC", "C\tG", "G\tT"]
+    model = indel.Denoiser.from_preset("tiny", letters, schedule, frozen="source")
+    with pytest.raises(TrainingError, match="made with drops_source = False"):
+        indel.train(model, pairs, tmp_path / "y", settings={"training.drop_source": 0.5})
+    with pytest.raises(ValueError, match="drops_source needs frozen = 'source'"):
+        indel.Denoiser.from_preset("tiny", letters, schedule, drops_source=True)
 
 
 def test_bad_pairs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

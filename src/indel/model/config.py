@@ -78,6 +78,8 @@ class DenoiserConfig:
         self._check_schedules()
         checks.choice("edit_weights", self.edit_weights, get_args(EditWeightsName))
         checks.choice("frozen", self.frozen, get_args(Frozen))
+        if self.drops_source and self.frozen != "source":
+            raise ValueError(f"drops_source needs frozen = 'source', got {self.frozen!r}")
         checks.choice("embedding_init", self.embedding_init, get_args(EmbeddingInit))
         if self.embedding_init != "normal":
             if not isinstance(self.vocabulary, IntegerVocabulary):

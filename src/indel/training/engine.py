@@ -23,6 +23,7 @@ from indel.bound.times import TermSizes, TimeDistribution
 from indel.data import BatchStream, LengthSorted
 from indel.model import Denoiser
 from indel.training import checkpoints
+from indel.training.agreement import check_agreement
 from indel.training.averages import WeightAverage
 from indel.training.batches import BatchPlan, Times
 from indel.training.checkpoints import Snapshot
@@ -170,16 +171,7 @@ class _Run:
         self.denoiser = denoiser
         self.fingerprint = data.fingerprint()
         section = config.training
-        if section.frozen != denoiser.config.frozen:
-            raise TrainingError(
-                f"training.frozen = {section.frozen!r}, but the model was made with frozen = "
-                f"{denoiser.config.frozen!r}"
-            )
-        if section.times == "term-size" and len(denoiser.step_choices) > 1:
-            raise TrainingError(
-                "training.times = 'term-size' needs one number of steps, got "
-                f"{', '.join(map(str, denoiser.step_choices))}"
-            )
+        check_agreement(section, denoiser)
         self.validator = Validator(config, data, accelerator)
         self.plan = BatchPlan(
             LengthSorted(data, batch_size=section.batch_size) if section.sort_by_length else data,
