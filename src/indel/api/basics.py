@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -10,11 +11,13 @@ from torch import Tensor
 
 from indel.batch import Batch
 from indel.bound import likelihood
+from indel.bound.conditional import evaluate_conditional
 from indel.bound.estimates import BoundEstimate
 from indel.bound.objective import Objective
 from indel.data.sequences import Sequences
 from indel.data.streams import BatchStream, Split
 from indel.model import Denoiser
+from indel.process.freezing import Freezing, FrozenKind
 from indel.randomness import Randomness, RowSeeds, seeds_for
 from indel.sampling import generation
 from indel.sampling.generation import Samples, SamplingOptions
@@ -179,6 +182,7 @@ def evaluate(
     examples: int | None = None,
     num_times: int | None = None,
     num_chains: int = 1,
+    frozen: FrozenKind | None = None,
     batch_size: int = 64,
     progress: bool | None = None,
 ) -> BoundEstimate:
@@ -194,6 +198,8 @@ def evaluate(
         examples: How many examples of it; None: all of `Sequences`, 256 of an endless stream.
         num_times: Random t per sequence; None: all of them, which is less noisy.
         num_chains: Chains of the importance-weighted bound, which is tighter.
+        frozen: Bound −log p_θ(free | frozen) instead, of a model trained so: random "spans" are
+            frozen, or the "source" of pairs.
         batch_size: Sequences at a time.
         progress: Whether a bar is shown; None: on a terminal.
 
@@ -207,7 +213,10 @@ def evaluate(
 
     Reference: Johnson et al. 2021, Eq. (2), Tables 1 and 2
     """
-    return likelihood.evaluate(
+    measure: Callable[..., BoundEstimate] = likelihood.evaluate
+    if frozen is not None:
+        measure = partial(evaluate_conditional, freezing=Freezing.of(frozen, model.vocabulary))
+    return measure(
         model,
         list(_batches(model, data, split, examples, batch_size)),
         seed=seed,

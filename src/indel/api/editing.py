@@ -28,6 +28,7 @@ def infill(
     reward: Reward | None = None,
     strength: float = 1.0,
     correct: int = 0,
+    guidance: float = 1.0,
     temperature: float = 1.0,
     top_p: float = 1.0,
     batch_size: int = 64,
@@ -36,7 +37,8 @@ def infill(
     """Fill the gaps of a text; everything else stays as it is.
 
     p_θ(x_{t−1} | x_t, the frozen tokens are in place), step by step; with particles
-    p_θ(x_0 | the frozen tokens are in place at all times) exp(strength · reward(x_0)) / Z
+    p_θ(x_0 | the frozen tokens are in place at all times) exp(strength · reward(x_0)) / Z.
+    A model trained with frozen tokens has p_θ(x_{t−1} | x_t, frozen) itself.
 
     Args:
         model: A trained denoiser (`indel.load`).
@@ -48,6 +50,8 @@ def infill(
         reward: A function of a list of texts that gives each a number; needs particles.
         strength: How much the reward counts.
         correct: How often each sample goes some steps forward with q and back again.
+        guidance: How much a frozen source counts, for a model trained with sources that were
+            sometimes dropped; 1 is the model itself.
         temperature: Of both heads: 1 is the model itself.
         top_p: The share of the probability that each head keeps.
         batch_size: Samples at a time.
@@ -70,7 +74,7 @@ def infill(
         raise ValueError(f"n must be at least 1, got {n}")
     given = Pattern.parse(pattern, model.vocabulary) if isinstance(pattern, str) else pattern
     steering = None if reward is None else Steering(reward, strength)
-    options = sampling_options(model, temperature, top_p, None)
+    options = replace(sampling_options(model, temperature, top_p, None), guidance=guidance)
     parts = []
     with evaluation_mode(model):
         for start in range(0, n, batch_size):

@@ -15,7 +15,7 @@ from torch import Tensor
 from indel.batch import Batch
 from indel.bound.estimates import BoundEstimate, BoundParts, SequenceBounds, accumulate
 from indel.bound.noised import Noised
-from indel.bound.objective import length_term, step_terms
+from indel.bound.objective import Denoise, length_term, step_terms
 from indel.model.denoiser import Denoiser, DenoiserOutput
 from indel.model.reverse import EditWeights, ReverseStep
 from indel.process import Schedule, corrupt_chain, log_prob, log_prob_step, log_prob_within
@@ -38,7 +38,7 @@ LengthLimit = int | Literal["own"] | None
 """The longest x_t: a number, None for any length, or the model's own limit."""
 
 
-class _Terms(NamedTuple):
+class ChainTerms(NamedTuple):
     """One term L_{t−1} for each sequence; their sum is the term."""
 
     tokens: Float[Tensor, " batch"]
@@ -78,23 +78,15 @@ def chain_bound(
     Paper: Eq. (2), App. C.3
     """
     max_length = denoiser.length_limit if max_length == "own" else max_length
-    weights = _own_weights(denoiser, x_0) if weights is None else weights
+    weights = own_weights(denoiser, x_0) if weights is None else weights
     _check(denoiser, x_0, max_length)
-    times = _draw_times(denoiser.schedule, x_0, num_times, generator)
+    times = draw_times(denoiser.schedule, x_0, num_times, generator)
     noise = split(generator)
-    chain = corrupt_chain(denoiser.schedule, x_0, generator=noise, max_length=max_length)
-    stacked = _Chain.of(chain)
-    terms = [
-        _chain_terms(denoiser, stacked.at(t - 1), stacked.at(t), t, max_length, weights)
-        for t in times
-    ]
-    shifts, logp_last = _shifts(denoiser.schedule, x_0, stacked, times)
-    terms = [
-        term._replace(forward=term.forward - shift)
-        for term, shift in zip(terms, shifts, strict=True)
-    ]
-    length = logp_last - denoiser.length.log_prob(chain[-1].lengths)
-    return _assembled(denoiser, x_0, times, terms, length)
+    terms, logp_last, last = chain_terms(
+        denoiser, denoiser.schedule, x_0, times, max_length, weights, generator=noise
+    )
+    length = logp_last - denoiser.length.log_prob(last)
+    return assembled(denoiser.schedule, x_0.lengths, times, terms, length)
 
 
 def closed_form_bound(
@@ -122,22 +114,22 @@ def closed_form_bound(
     """
     _check(denoiser, x_0, None)
     schedule = denoiser.schedule
-    weights = _own_weights(denoiser, x_0) if weights is None else weights
-    times = _draw_times(schedule, x_0, num_times, generator)
+    weights = own_weights(denoiser, x_0) if weights is None else weights
+    times = draw_times(schedule, x_0, num_times, generator)
     noise = split(generator)
     terms = []
     for t in times:
         noised = Noised.draw(schedule, x_0, t, generator=noise)
-        output = _predict(denoiser, noised.seen, t)
+        output = _predict(denoiser, schedule, noised.seen, t)
         known = noised.with_edits(None) if marginalize else noised
         term = step_terms(schedule, output, known, weights)
-        terms.append(_Terms(*term, torch.zeros_like(term.total)))
+        terms.append(ChainTerms(*term, torch.zeros_like(term.total)))
     cross_entropy = length_term(schedule, denoiser.length, x_0.lengths)
     entropy = _length_entropy(schedule, x_0.lengths)
     # As in `chain_bound`: what q itself says of x_T belongs to the length.
     terms = [term._replace(forward=term.forward + entropy / schedule.num_steps) for term in terms]
     length = cross_entropy - entropy
-    return _assembled(denoiser, x_0, times, terms, length)
+    return assembled(schedule, x_0.lengths, times, terms, length)
 
 
 def importance_weighted_bound(
@@ -156,10 +148,15 @@ def importance_weighted_bound(
     In the mean it falls with k, from `chain_bound` at k = 1 towards −log of what p_θ gives x_0
     through chains that keep the limit. The parts and times are means over the chains.
     """
+    of_chain = partial(chain_bound, max_length=max_length, weights=weights)
+    return importance_weighted(lambda: of_chain(denoiser, x_0, generator=generator), num_chains)
+
+
+def importance_weighted(chain: Callable[[], SequenceBounds], num_chains: int) -> SequenceBounds:
+    """The bound from k independent chains, of any bound that is −log p/q of one chain."""
     if num_chains < 1:
         raise ValueError(f"num_chains must be at least 1, got {num_chains}")
-    of_chain = partial(chain_bound, max_length=max_length, weights=weights)
-    chains = [of_chain(denoiser, x_0, generator=generator) for _ in range(num_chains)]
+    chains = [chain() for _ in range(num_chains)]
     each = torch.stack([chain.nats for chain in chains])
     nats = math.log(num_chains) - torch.logsumexp(-each, dim=0)
     parts = [torch.stack(part).mean(dim=0) for part in zip(*(c.parts for c in chains), strict=True)]
@@ -168,7 +165,7 @@ def importance_weighted_bound(
         BoundParts(*parts)._replace(importance=nats - each.mean(dim=0)),
         torch.stack([chain.by_time for chain in chains]).mean(dim=0),
         chains[0].evaluated,
-        x_0.lengths,
+        chains[0].lengths,
     )
 
 
@@ -236,18 +233,44 @@ class _Chain(NamedTuple):
         return Batch(self.tokens[t, rows], self.lengths[t, rows]).trimmed()
 
 
-def _chain_terms(
-    denoiser: Denoiser,
+def chain_terms(
+    denoise: Denoise,
+    schedule: Schedule,
+    x_0: Batch,
+    times: Int[Tensor, "draws batch"],
+    max_length: int | None,
+    weights: EditWeights,
+    *,
+    generator: Randomness,
+) -> tuple[list[ChainTerms], Float[Tensor, " batch"], Int[Tensor, " batch"]]:
+    """Draw a chain and take its terms at some times; also log q(x_T|x_0) and |x_T|."""
+    chain = corrupt_chain(schedule, x_0, generator=generator, max_length=max_length)
+    stacked = _Chain.of(chain)
+    terms = [
+        _terms_at(denoise, schedule, stacked.at(t - 1), stacked.at(t), t, max_length, weights)
+        for t in times
+    ]
+    shifts, logp_last = _shifts(schedule, x_0, stacked, times)
+    shifted = [
+        term._replace(forward=term.forward - shift)
+        for term, shift in zip(terms, shifts, strict=True)
+    ]
+    return shifted, logp_last, chain[-1].lengths
+
+
+def _terms_at(
+    denoise: Denoise,
+    schedule: Schedule,
     x_prev: Batch,
     x_t: Batch,
     t: Int[Tensor, " batch"],
     max_length: int | None,
     weights: EditWeights,
-) -> _Terms:
+) -> ChainTerms:
     """log q′(x_t|x_{t−1}) / p_θ(x_{t−1}|x_t) for one pair of each chain."""
-    schedule = denoiser.schedule
     seen = x_t.without(schedule.ins)
-    reverse = ReverseStep.of(schedule, _predict(denoiser, seen, t), seen, t, weights=weights)
+    output = _predict(denoise, schedule, seen, t)
+    reverse = ReverseStep.of(schedule, output, seen, t, weights=weights)
     kept = x_prev.without(schedule.del_).tokens
     logp_values = reverse.logp_previous.gather(2, kept.clamp_min(0)[..., None])[..., 0]
     tokens = -logp_values.masked_fill(~seen.mask, 0.0).sum(dim=1)
@@ -255,20 +278,20 @@ def _chain_terms(
     deletions = torch.where(tokens == torch.inf, 0.0, -reverse.log_prob(x_prev) - tokens)
     forward = log_prob_step(schedule, x_prev, x_t, t)
     if max_length is None:
-        return _Terms(tokens, deletions, forward, torch.zeros_like(forward))
+        return ChainTerms(tokens, deletions, forward, torch.zeros_like(forward))
     limit = -log_prob_within(schedule, x_prev, t, max_length)
-    return _Terms(tokens, deletions, forward, limit)
+    return ChainTerms(tokens, deletions, forward, limit)
 
 
-def _assembled(
-    denoiser: Denoiser,
-    x_0: Batch,
+def assembled(
+    schedule: Schedule,
+    lengths: Int[Tensor, " batch"],
     times: Int[Tensor, "draws batch"],
-    terms: list[_Terms],
+    terms: list[ChainTerms],
     length: Float[Tensor, " batch"],
 ) -> SequenceBounds:
     """Sum the terms at the drawn times, weighted so that the mean is the sum over all t."""
-    num_steps = denoiser.schedule.num_steps
+    num_steps = schedule.num_steps
     weight = num_steps / len(times)
     tokens, deletions, forward, limit = (
         weight * torch.stack(part).sum(dim=0) for part in zip(*terms, strict=True)
@@ -278,9 +301,9 @@ def _assembled(
     each = torch.stack([torch.stack(term).sum(dim=0) for term in terms], dim=1)
     # A t drawn twice for a sequence counts once among the means of each t.
     place = times.T - 1
-    by_time = each.new_zeros(len(x_0), num_steps).scatter(1, place, each)
+    by_time = each.new_zeros(len(lengths), num_steps).scatter(1, place, each)
     evaluated = torch.zeros_like(by_time, dtype=torch.bool).scatter(1, place, True)
-    return SequenceBounds(torch.stack(parts).sum(dim=0), parts, by_time, evaluated, x_0.lengths)
+    return SequenceBounds(torch.stack(parts).sum(dim=0), parts, by_time, evaluated, lengths)
 
 
 def _shifts(
@@ -306,17 +329,19 @@ def _length_entropy(schedule: Schedule, lengths: Int[Tensor, " batch"]) -> Float
     return -torch.xlogy(law, law).sum(dim=-1)
 
 
-def _own_weights(denoiser: Denoiser, x_0: Batch) -> EditWeights:
+def own_weights(denoiser: Denoiser, x_0: Batch) -> EditWeights:
     return denoiser.edit_weights(denoiser.schedule.tables(x_0.device).jump)
 
 
-def _predict(denoiser: Denoiser, seen: Batch, t: Int[Tensor, " batch"]) -> DenoiserOutput:
+def _predict(
+    denoise: Denoise, schedule: Schedule, seen: Batch, t: Int[Tensor, " batch"]
+) -> DenoiserOutput:
     """The network's logits in the precision of q: what follows is summed in it."""
-    dtype = denoiser.schedule.tables(seen.device).dtype
-    return DenoiserOutput(*(logits.to(dtype) for logits in denoiser(seen, t)))
+    dtype = schedule.tables(seen.device).dtype
+    return DenoiserOutput(*(logits.to(dtype) for logits in denoise(seen, t)))
 
 
-def _draw_times(
+def draw_times(
     schedule: Schedule, x_0: Batch, num_times: int | None, generator: Randomness
 ) -> Int[Tensor, "draws batch"]:
     """Random t for each row, one from each of m equal parts of 1…T; m = T takes every t once.

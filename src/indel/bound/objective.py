@@ -110,14 +110,17 @@ class Objective:
                 raise ValueError("t and weight must be given together, got one of them")
             times = TimeDistribution.uniform(self.schedule.num_steps, device=x_0.device)
             t, weight = times.draw(len(x_0), generator=generator)
-        noised = Noised.draw(self.schedule, x_0, t, generator=generator, max_length=self.max_length)
-        terms = self._terms(denoise(noised.seen, t), noised, generator)
+        terms = self.terms(denoise, x_0, t, generator=generator)
         at_end = length_term(self.schedule, length, x_0.lengths)
         total = weight.to(terms.total.dtype) * terms.total + at_end
         return Loss(total, terms, at_end, t, weight)
 
-    def _terms(self, output: DenoiserOutput, noised: Noised, generator: Randomness) -> StepTerms:
-        """Averaged over the edit summaries; q has drawn these, so it can make them."""
+    def terms(
+        self, denoise: Denoise, x_0: Batch, t: Int[Tensor, " batch"], *, generator: Randomness
+    ) -> StepTerms:
+        """L_{t−1}, averaged over the edit summaries; q has drawn these, so it can make them."""
+        noised = Noised.draw(self.schedule, x_0, t, generator=generator, max_length=self.max_length)
+        output = denoise(noised.seen, t)
         if self.marginalize:
             return _possible_terms(self.schedule, output, noised.with_edits(None), self.weights)
         draws = [noised]

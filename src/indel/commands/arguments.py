@@ -29,6 +29,19 @@ Correct = Annotated[
 BatchSize = Annotated[
     int, typer.Option(min=1, help="Sequences at a time: memory and speed, not the output.")
 ]
+Steps = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="The steps of the process, for a model trained for several numbers of them.",
+    ),
+]
+Guidance = Annotated[
+    float,
+    typer.Option(
+        min=0.0, help="How much a frozen source counts, for a model trained so; 1 is the model."
+    ),
+]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps …")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per line.")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
@@ -20,7 +20,9 @@ from indel.commands.arguments import (
 )
 
 if TYPE_CHECKING:
-    from indel.bound.estimates import Estimate
+    from indel.bound.estimates import BoundEstimate, Estimate
+    from indel.model import Denoiser
+    from indel.process.freezing import FrozenKind
 
 
 def evaluate(
@@ -48,6 +50,20 @@ def evaluate(
             min=0, max=1_000_000, help="The limit on |x_t|; default: the model's. 0 for none."
         ),
     ] = None,
+    frozen: Annotated[
+        str | None,
+        typer.Option(
+            help="Also the bound on p(free | frozen tokens): spans, source or nothing; default: "
+            "what the model was trained with."
+        ),
+    ] = None,
+    steps: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N…",
+            help="The bound for each of these numbers of steps, of a model trained for several.",
+        ),
+    ] = None,
     samples: Annotated[
         int, typer.Option(min=0, max=100_000, help="Arithmetic: samples for the error rate.")
     ] = 256,
@@ -56,13 +72,18 @@ def evaluate(
     device: Device = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """The bound on the log-likelihood of data, by part and by step; error rate for arithmetic."""
+    """The bound on the log-likelihood of data, by part and by step; error rate for arithmetic.
+
+    For a model trained with frozen tokens also that of the free tokens given the frozen ones.
+    """
     import torch
 
+    from indel.bound.conditional import evaluate_conditional
     from indel.bound.estimates import Estimate
     from indel.bound.likelihood import evaluate as evaluate_bound
     from indel.data import SPLITS, ArithmeticData
     from indel.loading import load
+    from indel.process.freezing import Freezing
     from indel.randomness import RowSeeds, seeds_for
     from indel.sampling.generation import generate
     from indel.sharing import Processes
@@ -77,25 +98,43 @@ def evaluate(
             f"the model at {model} has another vocabulary than the data: "
             f"{denoiser.vocabulary!r:.80} against {stream.vocabulary!r:.80}"
         )
+    kind = denoiser.config.frozen if frozen is None else frozen
+    if kind not in ("nothing", "spans", "source"):
+        raise ValueError(f"--frozen must be nothing, spans or source, got {kind!r}")
     limit = denoiser.length_limit if max_length is None else (max_length or None)
     batches = [
         stream.examples(start, min(batch_size, examples - start), split).trimmed()
         for start in range(0, examples, batch_size)
     ]
-    estimate = evaluate_bound(
-        denoiser,
-        batches,
-        seed=seed,
-        max_length=limit,
-        num_times=times,
-        num_chains=chains,
-        processes=processes,
-    )
-    report = {
-        "nats_per_sequence": estimate.nats_per_sequence,
-        "bits_per_sequence": estimate.bits_per_sequence,
-        "bits_per_token": estimate.bits_per_token,
+    settings: dict[str, Any] = {
+        "seed": seed,
+        "max_length": limit,
+        "num_times": times,
+        "num_chains": chains,
+        "processes": processes,
     }
+
+    def measured(chosen: Denoiser) -> tuple[BoundEstimate, dict[str, Estimate]]:
+        """The bound, and what is reported of it and of that on the free tokens alone."""
+        found = evaluate_bound(chosen, batches, **settings)
+        report = {
+            "nats_per_sequence": found.nats_per_sequence,
+            "bits_per_sequence": found.bits_per_sequence,
+            "bits_per_token": found.bits_per_token,
+        }
+        if kind != "nothing":
+            freezing = Freezing.of(cast("FrozenKind", kind), chosen.vocabulary)
+            given = evaluate_conditional(chosen, batches, freezing, **settings)
+            report["conditional_nats_per_sequence"] = given.nats_per_sequence
+            report["conditional_bits_per_token"] = given.bits_per_token
+        return found, report
+
+    if steps is not None:
+        reports = {each: measured(denoiser.with_steps(each))[1] for each in _numbers(steps)}
+        if processes.is_first:
+            _print_by_steps(reports, as_json)
+        return
+    estimate, report = measured(denoiser)
     if isinstance(stream, ArithmeticData) and samples:
 
         def error_rates(start: int) -> list[float]:
@@ -125,6 +164,31 @@ def evaluate(
     for name, (mean, error) in rows.items():
         table.add_row(name, f"{mean:.4f}", f"{error:.4f}")
     Console(soft_wrap=True).print(table)
+
+
+def _numbers(steps: str) -> list[int]:
+    """The numbers of a list with commas."""
+    try:
+        return [int(each) for each in steps.split(",")]
+    except ValueError:
+        raise ValueError(f"--steps takes numbers with commas between, got {steps!r}") from None
+
+
+def _print_by_steps(reports: dict[int, dict[str, Estimate]], as_json: bool) -> None:
+    """A line for each number of steps."""
+    if as_json:
+        rows = [
+            {"steps": each, **{name: _plain(value) for name, value in report.items()}}
+            for each, report in reports.items()
+        ]
+        print(json.dumps({"by_steps": rows}, allow_nan=False))
+        return
+    names = list(next(iter(reports.values())))
+    table = Table("steps", *(name.replace("_", " ") for name in names), box=None, padding=(0, 2))
+    for each, report in reports.items():
+        table.add_row(str(each), *(f"{mean:.4f} ± {error:.4f}" for mean, error in report.values()))
+    # A line is a line, however narrow the terminal is.
+    Console(soft_wrap=True, width=40 * (len(names) + 1)).print(table)
 
 
 def _plain(estimate: Estimate) -> dict[str, float | None]:

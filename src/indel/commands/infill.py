@@ -14,8 +14,10 @@ from indel.commands.arguments import (
     Correct,
     Count,
     Device,
+    Guidance,
     Model,
     Seed,
+    Steps,
     Temperature,
     TopP,
 )
@@ -39,6 +41,8 @@ def infill(
         typer.Option(min=1, max=100_000, help="Choose each sample from so many, for look-ahead."),
     ] = 1,
     correct: Correct = 0,
+    steps: Steps = None,
+    guidance: Guidance = 1.0,
     temperature: Temperature = 1.0,
     top_p: TopP = 1.0,
     batch_size: BatchSize = 64,
@@ -49,13 +53,15 @@ def infill(
     from indel.api.editing import infill as fill
     from indel.loading import load
 
+    denoiser = load(model, device=device)
     samples = fill(
-        load(model, device=device),
+        denoiser if steps is None else denoiser.with_steps(steps),
         pattern,
         count,
         seed=seed,
         particles=particles,
         correct=correct,
+        guidance=guidance,
         temperature=temperature,
         top_p=top_p,
         batch_size=batch_size,

@@ -13,8 +13,10 @@ from indel.commands.arguments import (
     Correct,
     Count,
     Device,
+    Guidance,
     Model,
     Seed,
+    Steps,
     Temperature,
     TopP,
 )
@@ -39,6 +41,8 @@ def sample(
             help="Call the network only so often: approximate with inserts and deletes.",
         ),
     ] = None,
+    steps: Steps = None,
+    guidance: Guidance = 1.0,
     correct: Correct = 0,
     prefix: Annotated[str, typer.Option(help="What each sequence begins with.")] = "",
     suffix: Annotated[str, typer.Option(help="What each sequence ends with.")] = "",
@@ -73,6 +77,7 @@ def sample(
 
     processes = Processes.launched()
     denoiser = load(model, device=processes.device(device))
+    denoiser = denoiser if steps is None else denoiser.with_steps(steps)
     if prefix or suffix or reward is not None or particles is not None:
         if calls is not None:
             raise ValueError(
@@ -81,6 +86,7 @@ def sample(
         settings: dict[str, Any] = {
             "seed": seed,
             "correct": correct,
+            "guidance": guidance,
             "temperature": temperature,
             "top_p": top_p,
             "batch_size": batch_size,
@@ -92,6 +98,8 @@ def sample(
         if processes.is_first:
             _print_held(denoiser, prefix, suffix, count, chosen, strength, many, as_json, settings)
         return
+    if guidance != 1.0:
+        raise ValueError("--guidance needs a --prefix that is a source, with its tab at the end")
     options = sampling_options(denoiser, temperature, top_p, calls)
 
     def lines(start: int) -> list[str]:

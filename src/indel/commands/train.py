@@ -24,7 +24,7 @@ def train(
         typer.Argument(
             metavar="[TASK]",
             help="arithmetic, text8, text8-sample, or data of your own: lines:FILE, "
-            "csv:FILE:COLUMN, file:PATH, huggingface:NAME.",
+            "csv:FILE:COLUMN, pairs:FILE.tsv, file:PATH, huggingface:NAME.",
         ),
     ] = None,
     scale: Annotated[str, typer.Option(help="tiny, laptop or paper.")] = "laptop",
@@ -96,8 +96,8 @@ def train(
         settings = changed(load_run_config(out), overrides)
     elif task is None and config is None:
         raise ValueError(
-            "name a task (arithmetic, text8, text8-sample, lines:FILE, csv:FILE:COLUMN, file:PATH, "
-            "huggingface:NAME) or give --config FILE"
+            "name a task (arithmetic, text8, text8-sample, lines:FILE, csv:FILE:COLUMN, "
+            "pairs:FILE.tsv, file:PATH, huggingface:NAME) or give --config FILE"
         )
     else:
         settings = load_config(task, scale, file=config, overrides=overrides)

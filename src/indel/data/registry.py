@@ -30,6 +30,7 @@ _PREFIXED: dict[str, tuple[str, Callable[..., BatchStream]]] = {
     "file": ("PATH", TextFiles),
     "lines": ("FILE", Sequences.lines),
     "csv": ("FILE:COLUMN", Sequences.csv),
+    "pairs": ("FILE.tsv", Sequences.pairs),
     "huggingface": ("NAME", HuggingFaceText),
 }
 DATA_NAMES = (*_NAMED, *(f"{prefix}:{what}" for prefix, (what, _) in _PREFIXED.items()))
@@ -44,7 +45,7 @@ def open_data(name: str, **options: Any) -> BatchStream:
     Traceback (most recent call last):
         ...
     ValueError: there is no data 'arithmetics', did you mean 'arithmetic'? There are: arithmetic, \
-text8, text8-sample, file:PATH, lines:FILE, csv:FILE:COLUMN, huggingface:NAME
+text8, text8-sample, file:PATH, lines:FILE, csv:FILE:COLUMN, pairs:FILE.tsv, huggingface:NAME
 
     An option `vocabulary` may be a text, which `open_vocabulary` understands.
     """

@@ -166,6 +166,50 @@ class Sequences(BatchStream):
         except DataError as error:
             raise DataError(f"{os.fspath(path)}: {error}") from None
 
+    @classmethod
+    def pairs(
+        cls,
+        path: str | os.PathLike[str],
+        vocabulary: Vocabulary | None = None,
+        *,
+        held_out: float = 0.05,
+        max_length: int | None = None,
+        seed: int = 0,
+    ) -> Sequences:
+        """Source and target per line of a UTF-8 file, with a tab between them, as one example.
+
+        The tab is a token: with `training.frozen = "source"` all up to it is given, and the model
+        learns to write the target.
+
+        Args:
+            path: The file.
+            vocabulary: What spells them, the tab as one token; None: the characters that occur.
+            held_out: The share of the different examples that is valid, and again that is test.
+            max_length: Longer examples are left out; None: there is no limit.
+            seed: Of the order in which training sees the examples.
+
+        Returns:
+            Data with the splits train, valid and test.
+
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
+        ...     written = file.write("ab\\tba\\nabc\\tcba\\ncab\\tbac\\n")
+        ...     file.flush()
+        ...     Sequences.pairs(file.name).vocabulary.size
+        4
+
+        Reference: docs/infilling.md
+        """
+        lines = list(_lines(Path(path)))
+        for number, line in enumerate(lines, start=1):
+            if line.count("\t") != 1:
+                raise DataError(
+                    f"{os.fspath(path)}: pair {number} must be a source, one tab and a target, got "
+                    f"{line[:40]!r}"
+                )
+        with _naming(path):
+            return cls(lines, vocabulary, held_out=held_out, max_length=max_length, seed=seed)
+
     def size(self, split: Split) -> int:
         """The number of examples in a split."""
         return len(self._splits[split].lengths)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from huggingface_hub import PyTorchModelHubMixin
@@ -17,7 +19,9 @@ from indel.model import saving
 from indel.model.config import DenoiserConfig
 from indel.model.count_prior import CountPrior
 from indel.model.edit_weights import EditWeights
+from indel.model.frozen_marks import FrozenMarks
 from indel.model.length import LengthTable
+from indel.model.noise_levels import NoiseLevelEmbedding, noise_levels
 from indel.model.presets import preset_config
 from indel.model.sinusoids import sinusoids
 from indel.model.sizes import check_size
@@ -93,9 +97,11 @@ class Denoiser(
         )
         width = config.backbone.width
         self.embedding = nn.Embedding(config.vocabulary.augmented_size, width)
-        self.time_embedding = (
-            nn.Embedding(config.schedule.num_steps, width) if config.time_embedding else None
-        )
+        self.time_embedding: nn.Embedding | NoiseLevelEmbedding | None = None
+        if config.noise_levels:
+            self.time_embedding = NoiseLevelEmbedding(noise_levels(config.schedule), width)
+        elif config.time_embedding:
+            self.time_embedding = nn.Embedding(config.schedule.num_steps, width)
         self.trigrams = (
             TrigramEmbedding(
                 config.vocabulary.augmented_size, config.vocabulary.eos, config.trigrams, width
@@ -114,12 +120,16 @@ class Denoiser(
             if config.contexts
             else None
         )
+        self.marks = None if config.frozen == "nothing" else FrozenMarks(width)
         backbone = config.backbone.build(max_length=config.max_length, generator=generator)
         if not isinstance(backbone, nn.Module):
             raise TypeError(f"a backbone must be a torch.nn.Module, got {type(backbone).__name__}")
         self.backbone = backbone
         self.deletions_head = nn.Linear(width, self.max_deletions + 1)
         self.length = LengthTable(config.max_length)
+        self.other_lengths = nn.ModuleList(
+            LengthTable(config.max_length) for _ in config.other_schedules
+        )
         self._initialise(generator)
 
     @torch.no_grad()
@@ -150,6 +160,37 @@ class Denoiser(
     def length_limit(self) -> int | None:
         """The longest x_t of the forward process that this model is trained for; None: any."""
         return self.config.max_length if self.config.limit_length else None
+
+    @property
+    def step_choices(self) -> tuple[int, ...]:
+        """The numbers of steps that this model is trained for, the usual one first."""
+        every = (self.config.schedule, *self.config.other_schedules)
+        return tuple(schedule.num_steps for schedule in every)
+
+    def with_steps(self, num_steps: int) -> Denoiser:
+        """The model of the process with so many steps: the same weights, its own lengths.
+
+        It shares them: what trains one trains the other.
+        """
+        if num_steps not in self.step_choices:
+            raise ValueError(
+                f"this model was trained for {' or '.join(map(str, self.step_choices))} steps, "
+                f"got {num_steps}"
+            )
+        which = self.step_choices.index(num_steps)
+        if which == 0:
+            return self
+        schedule = self.config.other_schedules[which - 1]
+        other = copy.copy(self)
+        other.config = replace(self.config, schedule=schedule, other_schedules=())
+        other.schedule = schedule
+        # A copy of its own, so that this one keeps its parts.
+        other._modules = dict(self._modules)
+        other.length = cast("LengthTable", self.other_lengths[which - 1])
+        other.other_lengths = nn.ModuleList()
+        if isinstance(self.time_embedding, NoiseLevelEmbedding):
+            other.time_embedding = self.time_embedding.at(noise_levels(schedule))
+        return other
 
     def edit_weights(self, jump: JumpTables) -> EditWeights:
         """How q weighs the kinds of edits in p_θ(x_{t−1} | x_t), for the tables of a schedule."""
@@ -186,8 +227,18 @@ class Denoiser(
         """
         return cls(preset_config(name, vocabulary, schedule, **overrides), generator=generator)
 
-    def forward(self, x_t: Batch, t: Int[Tensor, " batch"] | int) -> DenoiserOutput:
+    def forward(
+        self,
+        x_t: Batch,
+        t: Int[Tensor, " batch"] | int,
+        frozen: Bool[Tensor, "batch length"] | None = None,
+        *,
+        start: bool = False,
+    ) -> DenoiserOutput:
         """Logits of the edits, from x_t without its INS (`x_t.without(vocabulary.ins)`).
+
+        A model trained for it is told which tokens are frozen; with `start` it sees these alone and
+        is asked how many DELs of x_T lie in the gaps between them (`model.gap_network`).
 
         Paper: App. C.1
         """
@@ -198,6 +249,10 @@ class Denoiser(
             embedded = embedded + self.trigrams(tokens)
         if self.time_embedding is not None:
             embedded = embedded + self.time_embedding(t - 1)[:, None]
+        if frozen is not None:
+            if self.marks is None:
+                raise ValueError("this model was not trained with frozen tokens")
+            embedded = embedded + self.marks(frozen, start=start)
         if self.prior is None:
             return self._heads(self.backbone(embedded, mask))
         tables = self.schedule.tables(x_t.device)
@@ -215,7 +270,14 @@ class Denoiser(
 
     if TYPE_CHECKING:
 
-        def __call__(self, x_t: Batch, t: Tensor | int) -> DenoiserOutput: ...
+        def __call__(
+            self,
+            x_t: Batch,
+            t: Tensor | int,
+            frozen: Tensor | None = None,
+            *,
+            start: bool = False,
+        ) -> DenoiserOutput: ...
 
     def _closed_by_eos(
         self, x_t: Batch

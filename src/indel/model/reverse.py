@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from indel.batch import Batch, pack, spread
@@ -56,8 +56,12 @@ class ReverseStep:
         t: Int[Tensor, " batch"],
         *,
         weights: EditWeights | None = None,
+        given: Bool[Tensor, "batch length"] | None = None,
     ) -> ReverseStep:
-        """Combine the two heads with q; `seen` is what the network saw, x_t without INS."""
+        """Combine the two heads with q; `seen` is what the network saw, x_t without INS.
+
+        `given` marks tokens that q has not made: there is no law of what they were.
+        """
         tables = schedule.tables(seen.device)
         weights = EditWeights.normalized(tables.jump) if weights is None else weights
         # Half precision is too coarse for logarithms: p_θ would not sum to 1.
@@ -68,7 +72,8 @@ class ReverseStep:
         columns = tables.step.columns(t[:, None], seen.tokens).log()
         logp = logp + columns.to(logp.dtype)
         total = logsumexp(logp, dim=-1, keepdim=True)
-        _refuse_impossible(seen, total[..., 0], t)
+        made = seen.mask if given is None else seen.mask & ~given
+        _refuse_impossible(seen, made, total[..., 0], t)
         logp = logp - total.masked_fill(total == -torch.inf, 0.0)
         deleted = log_deleted(logits_deletions, t, weights)
         return cls(seen, logp, deleted, tables, t)
@@ -254,9 +259,12 @@ def _dels_before(batch: Batch, del_: int) -> Int[Tensor, "batch slots"]:
 
 
 def _refuse_impossible(
-    seen: Batch, total: Float[Tensor, "batch length"], t: Int[Tensor, " batch"]
+    seen: Batch,
+    made: Bool[Tensor, "batch length"],
+    total: Float[Tensor, "batch length"],
+    t: Int[Tensor, " batch"],
 ) -> None:
-    impossible = seen.mask & (total == -torch.inf)
+    impossible = made & (total == -torch.inf)
     if bool(impossible.any()):
         row, position = impossible.nonzero()[0].tolist()
         raise ValueError(

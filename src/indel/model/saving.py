@@ -123,7 +123,8 @@ def read_weights(folder: Path, model: nn.Module) -> None:
         raise ValueError(f"{path} does not fit {folder / CONFIG}: {error}") from error
     for name, weight in model.state_dict().items():
         # A length that never occurs may have probability zero.
-        wrong = weight.isnan() | weight.isposinf() if name == LENGTHS else ~weight.isfinite()
+        of_lengths = name == LENGTHS or name.startswith("other_lengths.")
+        wrong = weight.isnan() | weight.isposinf() if of_lengths else ~weight.isfinite()
         if bool(wrong.any()):
             raise ValueError(
                 f"{path}: {int(wrong.sum())} of the values of {name} are not finite numbers; "

@@ -9,11 +9,14 @@ of x_{t−1} is what it should be is exact, and so is the probability of that:
 
 Under q the noise of the frozen tokens does not depend on what is in the gaps. So for a p_θ that
 undoes q exactly, given that they saw no noise the gaps have the law that the data gives them.
+
+A model trained with frozen tokens is told which they are, and they are not drawn but given, in x_T
+too: then the first line is all, p_θ(x_{t−1} | x_t, frozen) itself.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -81,6 +84,8 @@ class HeldStep:
     lengths: GapLengths
     to: int
     """t − 1."""
+    given: bool = False
+    """Whether the model takes the frozen tokens as given: they then have no probability."""
 
     def draw(self, limit: int, *, redraws: int, generator: Randomness) -> HeldDraw:
         """Draw x_{t−1}; rows over the limit are drawn again, and in the end lose DELs of gaps.
@@ -142,18 +147,18 @@ class HeldStep:
     def log_frozen(self) -> Float[Tensor, " batch"]:
         """log p_θ(frozen | x_t): the frozen tokens keep their values, and nothing comes between."""
         dtype = self.reverse.tables.dtype
+        if self.given:
+            return torch.zeros(len(self.frozen), dtype=dtype, device=self.frozen.device)
         return self._frozen_values(dtype)[1] + self._births(dtype)[1]
 
     def rows(self, index: Int[Tensor, " rows"]) -> HeldStep:
         """The law of the chosen rows."""
-        return HeldStep(
-            self.reverse.rows(index), self.frozen[index], self.pattern, self.lengths, self.to
-        )
+        return replace(self, reverse=self.reverse.rows(index), frozen=self.frozen[index])
 
     def log_prob(self, x_prev: Held) -> Float[Tensor, " batch"]:
         """log p_θ(x_{t−1} | x_t, frozen), −inf where the frozen tokens are not in place.
 
-        For gaps of any length: ψ has no part in it.
+        For gaps of any length, ψ has no part in it, and for tokens that are drawn, not given.
         """
         size, width = self.reverse.tables.jump.vocab_size, self.reverse.seen.width
         kept = x_prev.without(size + 1)

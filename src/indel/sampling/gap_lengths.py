@@ -154,18 +154,21 @@ def draw_start(
     rows: int,
     *,
     generator: Randomness,
+    own: Float[Tensor, "gaps counts"] | None = None,
 ) -> tuple[Int[Tensor, "rows gaps"], Float[Tensor, ""]]:
     """How many DELs of x_T lie in each gap: n_j ∝ p_θ(|x_T| = frozen + Σ n_j) Π ψ_T(n_j).
 
     Which DELs of x_T become the frozen tokens is a choice that each way counts for. Also log of
-    the total.
+    the total. Where each gap has a law of its `own`, it takes the place of p_θ(|x_T|): then
+    n_j ∝ Π p_θ(n_j | frozen) ψ_T(n_j).
     """
     psi = lengths.at(t)
     limit = psi.shape[1] - 1
     there = torch.tensor([gap is not None for gap in pattern.gaps], device=psi.device)
     nothing = torch.zeros_like(psi[0])
     nothing[0] = 1.0
-    each = torch.where(there[:, None], psi, nothing)
+    weight = psi if own is None else psi * own.to(psi.dtype)
+    each = torch.where(there[:, None], weight, nothing)
     room = limit - len(pattern.tokens)
     # rest[j]: the total weight of the gaps from j on, by how many tokens they have together.
     rest = [nothing]
@@ -173,7 +176,9 @@ def draw_start(
         rest.append(_convolved(weights, rest[-1]))
     rest.reverse()
     totals = torch.arange(room + 1, device=psi.device)
-    logp = table.log_prob(totals + len(pattern.tokens)).to(psi.dtype) + rest[0][: room + 1].log()
+    logp = rest[0][: room + 1].log()
+    if own is None:
+        logp = logp + table.log_prob(totals + len(pattern.tokens)).to(psi.dtype)
     log_total = logp.logsumexp(dim=0)
     if not bool(log_total > -torch.inf):
         raise ValueError(

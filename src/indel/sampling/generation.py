@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from rich.console import Console
 from rich.progress import track
 from torch import Tensor
 
-from indel.batch import PADDING, Batch
+from indel.batch import Batch
 from indel.model.denoiser import Denoiser, DenoiserOutput
 from indel.model.reverse import EditWeights, ReverseStep
 from indel.process import Schedule, checks
@@ -52,6 +52,8 @@ class SamplingOptions:
     """Must be true where `times` skips steps that insert or delete: see `sampling.strides`."""
     edit_weights: Callable[[JumpTables], EditWeights] | None = None
     """How q weighs the kinds of edits; None: as the model says."""
+    guidance: float = 1.0
+    """How much a frozen source counts; 1 is the model itself (`sampling.guidance`)."""
 
     def __post_init__(self) -> None:
         if self.max_length is not None and self.max_length < 0:
@@ -182,6 +184,8 @@ def denoise_from(
     Paper: Sec. 3.2
     """
     options = SamplingOptions() if options is None else options
+    if options.guidance != 1.0:
+        raise ValueError(f"guidance needs a frozen source, got {options.guidance} without one")
     checks.noisy("x_t", x_t, denoiser.schedule.vocab_size)
     starts = checks.times(t, x_t, first=1, last=denoiser.schedule.num_steps)
     limit = _limit(denoiser, options)
@@ -282,12 +286,25 @@ class _Run:
         return ReverseStep.of(schedule, output, seen, step, weights=self.weights)
 
 
-def predict(denoiser: Denoiser, seen: Batch, t: int) -> DenoiserOutput:
+def predict(
+    denoiser: Denoiser, seen: Batch, t: int, frozen: Bool[Tensor, "batch length"] | None = None
+) -> DenoiserOutput:
     """The network's output, computed once for equal rows: draws of one x_t start out equal."""
     # At least one column: torch does not compare empty rows.
-    unique, which = torch.unique(seen.widened(1).tokens, dim=0, return_inverse=True)
-    different = Batch(unique, (unique != PADDING).sum(dim=1))
-    output = denoiser(different.trimmed(), torch.full_like(different.lengths, t))
+    tokens = seen.widened(1).tokens
+    keys = tokens
+    if frozen is not None:
+        keys = 2 * tokens + torch.nn.functional.pad(frozen, (0, tokens.shape[1] - seen.width))
+    _, which = torch.unique(keys, dim=0, return_inverse=True)
+    count = int(which.max()) + 1 if len(which) else 0
+    one = torch.zeros(count, dtype=torch.int64, device=which.device)
+    one = one.scatter(0, which, torch.arange(len(which), device=which.device))
+    different = seen.rows(one).trimmed()
+    times = torch.full_like(different.lengths, t)
+    if frozen is None:
+        output = denoiser(different, times)
+    else:
+        output = denoiser(different, times, frozen[one, : different.width])
     return DenoiserOutput(*(part[which] for part in output))
 
 

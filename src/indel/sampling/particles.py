@@ -36,94 +36,16 @@ from indel.randomness import Randomness, RowSeeds, index_at, select, split, unif
 from indel.sampling.conditioning import Held, HeldStep
 from indel.sampling.gap_lengths import GapLengths, draw_start
 from indel.sampling.generation import SamplingOptions, predict
+from indel.sampling.given_tokens import takes_as_given
+from indel.sampling.guidance import check_guidance, guided, guided_start_laws
+from indel.sampling.held_samples import HeldSamples as HeldSamples
 from indel.sampling.patterns import Pattern
 from indel.sampling.rewards import Steering
 from indel.sampling.truncation import sharpened
-from indel.vocabularies import Vocabulary
 
 MOST_PARTICLES = 100_000
 TRIES = 8
 """How often a sample is started again when none of its particles fits what is asked for."""
-
-
-@dataclass(frozen=True)
-class HeldSamples:
-    """Sequences x_0 that match a pattern, one from each run of particles."""
-
-    x: Batch
-    frozen: Bool[Tensor, "batch length"]
-    """Which tokens are the frozen ones."""
-    pattern: Pattern
-    log_normalizer: Float[Tensor, " batch"]
-    """log of an unbiased estimate of the target's total weight: of p_θ(the frozen tokens are in
-    place at all times, gaps as asked), times E[exp(strength · reward)] under that condition."""
-    effective: Float[Tensor, "times batch"]
-    """(Σw)² / Σw² of the particles at t = T … 0, before they are resampled."""
-    resampled: Bool[Tensor, "times batch"]
-    """Whether they then were."""
-    network_calls: int
-    redrawn: Int[Tensor, " batch"]
-    """How often the sample came out longer than allowed on its way, and was drawn again."""
-    dropped: Int[Tensor, " batch"]
-    """How many DELs and INS were taken off it because no draw was short enough."""
-    possible: Bool[Tensor, " batch"]
-    """Whether any particle fitted what was asked for; `sample_held` returns no others."""
-    vocabulary: Vocabulary
-
-    @property
-    def texts(self) -> list[str]:
-        """What each row spells (`Vocabulary.text`)."""
-        return [self.vocabulary.text(row) for row in self.x.to_lists()]
-
-    @property
-    def gaps(self) -> list[tuple[str, ...]]:
-        """What each row has in the gaps, one text for each of them."""
-        found = []
-        numbers = Held(self.x, self.frozen).gap_numbers().tolist()
-        for row, own, where in zip(self.x.to_lists(), self.frozen.tolist(), numbers, strict=True):
-            parts: dict[int, list[int]] = {
-                number: [] for number, gap in enumerate(self.pattern.gaps) if gap is not None
-            }
-            for token, is_frozen, number in zip(row, own, where, strict=False):
-                if not is_frozen:
-                    parts[number].append(token)
-            found.append(tuple(self.vocabulary.text(part) for part in parts.values()))
-        return found
-
-    @classmethod
-    def joined(cls, parts: list[HeldSamples]) -> HeldSamples:
-        """The rows of several runs, one after the other."""
-        width = max(part.x.width for part in parts)
-        pad = torch.nn.functional.pad
-        return replace(
-            parts[0],
-            x=Batch(
-                torch.cat([part.x.widened(width).tokens for part in parts]),
-                torch.cat([part.x.lengths for part in parts]),
-            ),
-            frozen=torch.cat([pad(part.frozen, (0, width - part.x.width)) for part in parts]),
-            log_normalizer=torch.cat([part.log_normalizer for part in parts]),
-            effective=torch.cat([part.effective for part in parts], dim=1),
-            resampled=torch.cat([part.resampled for part in parts], dim=1),
-            network_calls=sum(part.network_calls for part in parts),
-            redrawn=torch.cat([part.redrawn for part in parts]),
-            dropped=torch.cat([part.dropped for part in parts]),
-            possible=torch.cat([part.possible for part in parts]),
-        )
-
-    def rows(self, index: Int[Tensor, " rows"]) -> HeldSamples:
-        """The chosen rows."""
-        return replace(
-            self,
-            x=self.x.rows(index),
-            frozen=self.frozen[index],
-            log_normalizer=self.log_normalizer[index],
-            effective=self.effective[:, index],
-            resampled=self.resampled[:, index],
-            redrawn=self.redrawn[index],
-            dropped=self.dropped[index],
-            possible=self.possible[index],
-        )
 
 
 def sample_held(
@@ -249,6 +171,8 @@ class _Run:
     weights: EditWeights
     limit: int
     watch: Callable[[int], None] | None
+    given: bool
+    """Whether the model takes the frozen tokens as given."""
 
     @classmethod
     def of(
@@ -268,7 +192,11 @@ class _Run:
             tables = denoiser.schedule.tables(denoiser.device)
             weights = (options.edit_weights or denoiser.edit_weights)(tables.jump)
             lengths = GapLengths.of(pattern, denoiser.schedule, limit, denoiser.device)
-        return cls(denoiser, pattern, particles, steering, options, lengths, weights, limit, watch)
+        check_guidance(denoiser, pattern, options.guidance)
+        given = takes_as_given(denoiser, pattern)
+        return cls(
+            denoiser, pattern, particles, steering, options, lengths, weights, limit, watch, given
+        )
 
     @torch.inference_mode()
     def __call__(
@@ -290,7 +218,8 @@ class _Run:
             if self.watch is not None:
                 self.watch(t)
             seen = cloud.state.without(self.denoiser.schedule.ins)
-            output = predict(self.denoiser, seen.x, t)
+            output = predict(self.denoiser, seen.x, t, seen.frozen if self.given else None)
+            output = guided(self.denoiser, output, seen, t, self.options.guidance)
             cloud = self._twisted(replace(cloud, state=seen), output, t)
             step = self._step(seen, output, t)
             cloud = cloud.weighted(step.log_frozen())
@@ -326,10 +255,22 @@ class _Run:
         device, dtype = self.denoiser.device, schedule.tables(self.denoiser.device).dtype
         if start is None:
             last = schedule.num_steps
+            own = None
+            if self.given:
+                own = guided_start_laws(
+                    self.denoiser, self.pattern, self.limit, self.options.guidance
+                )
             counts, log_total = draw_start(
-                self.pattern, self.lengths, self.denoiser.length, last, every, generator=noise
+                self.pattern,
+                self.lengths,
+                self.denoiser.length,
+                last,
+                every,
+                generator=noise,
+                own=own,
             )
             state = laid_out(self.pattern, counts, schedule.del_)
+            state = self._with_values(state) if self.given else state
         else:
             given, last = start
             copies = torch.arange(rows, device=device).repeat_interleave(self.particles)
@@ -347,6 +288,13 @@ class _Run:
             counted,
         ), last
 
+    def _with_values(self, state: Held) -> Held:
+        """The frozen tokens as they are, not as DELs."""
+        tokens = state.x.tokens.clone()
+        values = torch.tensor(self.pattern.tokens, device=tokens.device)
+        tokens[state.frozen] = values.repeat(len(tokens))
+        return Held(Batch(tokens, state.x.lengths), state.frozen)
+
     def _step(self, seen: Held, output: DenoiserOutput, t: int) -> HeldStep:
         schedule = self.denoiser.schedule
         times = torch.full_like(seen.x.lengths, t)
@@ -359,8 +307,9 @@ class _Run:
             tokens=self.options.tokens,
             deletions=self.options.deletions,
         )
-        reverse = ReverseStep.of(schedule, output, seen.x, times, weights=self.weights)
-        return HeldStep(reverse, seen.frozen, self.pattern, self.lengths, t - 1)
+        given = seen.frozen if self.given else None
+        reverse = ReverseStep.of(schedule, output, seen.x, times, weights=self.weights, given=given)
+        return HeldStep(reverse, seen.frozen, self.pattern, self.lengths, t - 1, self.given)
 
     def _drawn(self, cloud: _Cloud, step: HeldStep, t: int, noise: Randomness) -> _Cloud:
         drawn = step.draw(self.limit, redraws=self.options.redraws, generator=noise)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 import torch
@@ -11,17 +11,19 @@ import torch
 from indel import checks
 from indel.data import BatchStream, open_data
 from indel.model import PRESETS, Denoiser, DenoiserConfig, preset_config
-from indel.model.config import EmbeddingInit
+from indel.model.config import EmbeddingInit, Frozen
 from indel.model.edit_weights import EditWeightsName
 from indel.model.presets import BACKBONES, preset_backbone
 from indel.model.rotary import RotaryConfig
 from indel.model.transformer import TransformerConfig
-from indel.process import AbsorbingTransition, Schedule, Transition, UniformTransition
+from indel.process import Schedule
+from indel.process.freezing import Freezing
 from indel.training.former_names import with_new_names
+from indel.training.process_section import ProcessSection
+from indel.vocabularies import Vocabulary
 
 OptimizerName = Literal["adam", "adamw", "muon"]
 RateSchedule = Literal["constant", "reciprocal-square-root", "cosine", "flat"]
-TransitionName = Literal["uniform", "absorbing"]
 TimeChoice = Literal["uniform", "term-size", "low-noise"]
 Precision = Literal["auto", "float32", "bfloat16"]
 GIVEN_DATA = "python"
@@ -43,49 +45,6 @@ class DataSection:
                 f"data.options must be a table without a seed (set training.seed), "
                 f"got {self.options!r}"
             )
-
-
-@dataclass(frozen=True)
-class ProcessSection:
-    """The forward process: the paper's schedule.
-
-    Paper: App. C.2
-    """
-
-    num_steps: int = 10
-    rate: float = 0.6
-    """r, the insert/delete rate; 0 is the in-place baseline."""
-    transition: TransitionName = "uniform"
-    absorbing_token: int | None = None
-    """The token that "absorbing" turns all others into; None: the last regular one."""
-    delete_inserted: float | None = None
-    """How likely a fresh insert is deleted; None: as likely as any token."""
-
-    def __post_init__(self) -> None:
-        checks.integer("process.num_steps", self.num_steps, least=2, most=10_000)
-        if self.rate != 1.0:
-            checks.number("process.rate", self.rate, least=0.0, below=1.0)
-        checks.choice("process.transition", self.transition, get_args(TransitionName))
-        if self.absorbing_token is not None:
-            checks.integer("process.absorbing_token", self.absorbing_token, least=0)
-        if self.delete_inserted not in (None, 1.0):
-            checks.number("process.delete_inserted", self.delete_inserted, least=0.0, below=1.0)
-
-    def schedule(self, vocab_size: int) -> Schedule:
-        """The schedule for a vocabulary."""
-        return Schedule.paper(
-            vocab_size,
-            self.num_steps,
-            self.rate,
-            transition=self._transition,
-            delete_inserted=self.delete_inserted,
-        )
-
-    def _transition(self, vocab_size: int, prob_keep: float) -> Transition:
-        if self.transition == "uniform":
-            return UniformTransition(vocab_size, prob_keep)
-        token = vocab_size - 1 if self.absorbing_token is None else self.absorbing_token
-        return AbsorbingTransition(vocab_size, prob_keep, token)
 
 
 @dataclass(frozen=True)
@@ -277,6 +236,14 @@ class TrainingSection:
     times: TimeChoice = "uniform"
     """How often each t is trained: alike, by the size of its term, or small t more, which then also
     counts more."""
+    frozen: Frozen = "nothing"
+    """What the model learns to take as given: "nothing", random "spans", or the "source" of a pair,
+    which ends at its first tab. Then only the free tokens are trained."""
+    frozen_share: float = 0.5
+    """The share of the examples in which something is frozen; the others keep it a model of whole
+    sequences."""
+    drop_source: float = 0.0
+    """The share of the frozen sources that are emptied, for guidance."""
     sort_by_length: bool = False
     edit_samples: int = 1
     marginalize: bool = False
@@ -303,6 +270,15 @@ class TrainingSection:
             checks.integer(f"training.{name}", getattr(self, name), least=0)
         checks.choice("training.times", self.times, get_args(TimeChoice))
         checks.choice("training.precision", self.precision, get_args(Precision))
+        checks.choice("training.frozen", self.frozen, get_args(Frozen))
+        for name in ("frozen_share", "drop_source"):
+            if getattr(self, name) != 1.0:
+                checks.number(f"training.{name}", getattr(self, name), least=0.0, below=1.0)
+        if self.drop_source and self.frozen != "source":
+            raise ValueError(
+                f"training.drop_source must be 0 unless training.frozen = 'source', got "
+                f"{self.drop_source}"
+            )
         for name in ("sort_by_length", "marginalize", "compile", "tensorboard"):
             checks.flag(f"training.{name}", getattr(self, name))
         if self.batch_size % self.accumulate:
@@ -310,6 +286,12 @@ class TrainingSection:
                 f"training.batch_size must be a multiple of training.accumulate = "
                 f"{self.accumulate}, got {self.batch_size}"
             )
+
+    def freezing(self, vocabulary: Vocabulary) -> Freezing | None:
+        """How the examples are frozen, if they are."""
+        if self.frozen == "nothing":
+            return None
+        return Freezing.of(self.frozen, vocabulary, share=self.frozen_share, drop=self.drop_source)
 
 
 @dataclass(frozen=True)
@@ -365,6 +347,18 @@ class TrainingConfig:
             raise ValueError("the model of this run was given in Python: no settings describe it")
         schedule = self.process.schedule(data.vocabulary.size)
         config = self.model.denoiser_config(data, schedule)
+        self.training.freezing(data.vocabulary)
+        others = [
+            self.process.schedule(data.vocabulary.size, number)
+            for number in self.process.other_num_steps
+        ]
+        config = replace(
+            config,
+            frozen=self.training.frozen,
+            drops_source=self.training.drop_source > 0,
+            noise_levels=bool(others) and config.time_embedding,
+            other_schedules=tuple(others),
+        )
         if config.limit_length and config.max_length < data.max_length:
             raise ValueError(
                 f"model.max_length must be at least the longest sequence of the data, "

@@ -23,6 +23,7 @@ from indel.bound.times import TermSizes, TimeDistribution
 from indel.data import BatchStream, LengthSorted
 from indel.model import Denoiser
 from indel.training import checkpoints
+from indel.training.agreement import check_agreement
 from indel.training.averages import WeightAverage
 from indel.training.batches import BatchPlan, Times
 from indel.training.checkpoints import Snapshot
@@ -173,6 +174,7 @@ class _Run:
         self.denoiser = denoiser
         self.fingerprint = data.fingerprint()
         section = config.training
+        check_agreement(section, denoiser)
         self.validator = Validator(config, data, accelerator)
         self.plan = BatchPlan(
             LengthSorted(data, batch_size=section.batch_size) if section.sort_by_length else data,
@@ -290,8 +292,10 @@ class _Run:
                 group["lr"] = factor * rate
         # Only dropout reads torch's own generator: seeded for each step, it needs no saving.
         torch.manual_seed(self.plan.step_seed(number))
-        times = self.plan.times(number, self._time_distribution())
-        rows = self._forward_and_backward(number, times)
+        # Several numbers of steps take turns.
+        num_steps = self.denoiser.step_choices[number % len(self.denoiser.step_choices)]
+        times = self.plan.times(number, self._time_distribution(num_steps))
+        rows = self._forward_and_backward(number, times, num_steps)
         clip = self.config.optimizer.clip or math.inf
         norm = self.accelerator.clip_grad_norm_(self.model.parameters(), clip)
         means = rows.double().mean(dim=0).tolist()
@@ -303,29 +307,31 @@ class _Run:
                 optimizer.step()
             if self.average is not None:
                 self.average.update()
-            self.sizes.update(times.t, (rows[:, 0] - rows[:, -1]) / times.weight)
+            if num_steps == self.denoiser.schedule.num_steps:
+                self.sizes.update(times.t, (rows[:, 0] - rows[:, -1]) / times.weight)
         else:
             self.progress.bad_steps += 1
         for optimizer in self.optimizers:
             optimizer.zero_grad()
         return values
 
-    def _forward_and_backward(self, number: int, times: Times) -> Float[Tensor, "batch parts"]:
+    def _forward_and_backward(
+        self, number: int, times: Times, num_steps: int
+    ) -> Float[Tensor, "batch parts"]:
         """Leave the gradient of the mean loss of the whole batch; returns the parts of each row."""
         pieces = self.plan.micro_batches(number, times, device=self.accelerator.device)
         parts = []
         for piece in pieces:
             last = piece is pieces[-1]
             with nullcontext() if last else self.accelerator.no_sync(self.model):
-                each = self.model(partial(self.loss, piece=piece))
+                each = self.model(partial(self.loss, piece=piece, num_steps=num_steps))
                 # Gradients are averaged over the processes, which have equally many rows.
                 self.accelerator.backward(each[:, 0].sum() / self.plan.rows)
             parts.append(each.detach())
         gathered: Tensor = self.accelerator.gather(torch.cat(parts))
         return gathered.cpu()
 
-    def _time_distribution(self) -> TimeDistribution:
-        num_steps = self.denoiser.schedule.num_steps
+    def _time_distribution(self, num_steps: int) -> TimeDistribution:
         match self.config.training.times:
             case "uniform":
                 return TimeDistribution.uniform(num_steps)

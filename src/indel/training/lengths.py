@@ -22,11 +22,16 @@ def fit_lengths(denoiser: Denoiser, data: BatchStream, *, seed: int) -> None:
     """Set p_θ(|x_T|) to how often each length comes out for training data, and freeze it.
 
     Where the denoiser has no limit the law of |x_T| given |x_0| is exact; with one it is that of
-    sampled chains which keep it.
+    sampled chains which keep it. Each number of steps has a table of its own.
 
     Paper: App. C.1 ("which we fit to the distribution of observed lengths")
     """
     x_0 = data.examples(0, EXAMPLES, "train")
+    for num_steps in denoiser.step_choices:
+        _fit(denoiser.with_steps(num_steps), x_0, seed)
+
+
+def _fit(denoiser: Denoiser, x_0: Batch, seed: int) -> None:
     if denoiser.length_limit is None:
         law = length_distribution(denoiser.schedule, x_0.lengths, denoiser.schedule.num_steps)
         counts = law.sum(dim=0)

@@ -11,8 +11,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from indel.batch import Batch
-from indel.bound.objective import Denoise, Objective
+from indel.bound.conditional import conditional_loss
+from indel.bound.objective import Objective
 from indel.model import Denoiser, DenoiserOutput
+from indel.model.gap_network import MarkedDenoise
+from indel.randomness import split
 from indel.training.batches import MicroBatch
 from indel.training.config import TrainingSection
 from indel.training.precision import has_bfloat16
@@ -46,8 +49,11 @@ class BatchLoss:
     section: TrainingSection
     device: torch.device
 
-    def __call__(self, denoiser: Denoiser, *, piece: MicroBatch) -> Float[Tensor, "rows parts"]:
+    def __call__(
+        self, denoiser: Denoiser, *, piece: MicroBatch, num_steps: int
+    ) -> Float[Tensor, "rows parts"]:
         """The `PARTS` of each row; each term L_{t−1} counts with the weight of its t."""
+        denoiser = denoiser.with_steps(num_steps)
         objective = Objective(
             denoiser.schedule,
             max_length=denoiser.length_limit,
@@ -56,19 +62,31 @@ class BatchLoss:
             weights=denoiser.edit_weights(denoiser.schedule.tables(piece.x_0.device).jump),
         )
         network = self._in_chosen_precision(denoiser)
+        freezing = self.section.freezing(denoiser.vocabulary)
         with torch.autocast(self.device.type, enabled=False):
-            loss = objective(
-                network,
-                denoiser.length,
-                piece.x_0,
-                generator=piece.noise,
-                t=piece.t,
-                weight=piece.weight,
-            )
+            if freezing is None:
+                loss = objective(
+                    network,
+                    denoiser.length,
+                    piece.x_0,
+                    generator=piece.noise,
+                    t=piece.t,
+                    weight=piece.weight,
+                )
+            else:
+                loss = conditional_loss(
+                    objective,
+                    network,
+                    denoiser.length,
+                    freezing(piece.x_0, generator=split(piece.noise)),
+                    generator=piece.noise,
+                    t=piece.t,
+                    weight=piece.weight,
+                )
         weighted = [loss.weight.to(term.dtype) * term for term in loss.terms]
         return torch.stack([loss.total, *weighted, loss.length], dim=1).float()
 
-    def _in_chosen_precision(self, denoiser: Denoiser) -> Denoise:
+    def _in_chosen_precision(self, denoiser: Denoiser) -> MarkedDenoise:
         """The network alone may run in sixteen bits; the loss never does."""
         kind = self.device.type
         # What Accelerate was told, by its launcher or its own configuration.
@@ -81,8 +99,10 @@ class BatchLoss:
             case "auto" if not enabled:
                 enabled, dtype = has_bfloat16(self.device), torch.bfloat16
 
-        def network(x_t: Batch, t: Tensor) -> DenoiserOutput:
+        def network(
+            x_t: Batch, t: Tensor, frozen: Tensor | None = None, *, start: bool = False
+        ) -> DenoiserOutput:
             with torch.autocast(kind, dtype=dtype, enabled=enabled):
-                return denoiser(x_t, t)
+                return denoiser(x_t, t, frozen, start=start)
 
         return network

@@ -75,7 +75,12 @@ def train(
     if not isinstance(data, BatchStream):
         data = Sequences(data, model.vocabulary, seed=seed)
     _check_fits(model, data)
-    given = {"training.batch_size": batch_size, "training.seed": seed, **(settings or {})}
+    given = {
+        "training.batch_size": batch_size,
+        "training.seed": seed,
+        "training.frozen": model.config.frozen,
+        **(settings or {}),
+    }
     config = _config(data, steps, given)
     return train_denoiser(model, data, config, folder, resume=resume, console=console)
 

@@ -174,17 +174,21 @@ def training_preset(task: str, scale: str, *, steps: int | None = None) -> Setti
     >>> training_preset("text8", "paper")["training"]["steps"]
     1000000
 
-    A task may also be data of one's own, `lines:FILE`, `csv:FILE:COLUMN`, `file:PATH` or
-    `huggingface:NAME`: then the recipe is scaled to the number of steps.
+    A task may also be data of one's own, `lines:FILE`, `csv:FILE:COLUMN`, `pairs:FILE.tsv`,
+    `file:PATH` or `huggingface:NAME`: then the recipe is scaled to the number of steps. The source
+    of a pair is frozen in nine of ten examples.
     """
     if ":" in task:
         checks.choice("scale for data of one's own", scale, _OWN)
         preset_name, num_steps, usual = _OWN[scale]
+        settings = recipe(usual if steps is None else steps)
+        if task.startswith("pairs:"):
+            settings["training"] |= {"frozen": "source", "frozen_share": 0.9}
         return {
             "data": {"name": task},
             "process": {"num_steps": num_steps, "rate": 0.6},
             "model": {"preset": preset_name},
-            **recipe(usual if steps is None else steps),
+            **settings,
         }
     checks.choice("task", task, TASKS)
     checks.choice("scale", scale, SCALES)

@@ -9,8 +9,9 @@ from indel.training.errors import TrainingError
 def take_weights(denoiser: Denoiser, start: str) -> None:
     """Give a denoiser the weights of another one with the same network and vocabulary.
 
-    The forward process may differ, but not its number of steps if the network is told t. Counts
-    come along if the other denoiser has some.
+    The forward process may differ, but not its number of steps if the network is told t. Marks of
+    frozen tokens, tables of lengths of other numbers of steps, and counts stay as they are where
+    the other model has none; counts that it has come along.
     """
     try:
         found = Denoiser.from_pretrained(start)
@@ -23,10 +24,14 @@ def take_weights(denoiser: Denoiser, start: str) -> None:
                 f"model.start = {start!r} has another {what} than this run: {theirs!r:.200}, "
                 f"not {ours!r:.200}"
             )
-    weights, wanted = found.state_dict(), denoiser.state_dict()
-    if found.prior is None:
-        # Counts are not learned: a network without them may get some.
-        weights |= {name: value for name, value in wanted.items() if name.startswith("prior.")}
+    wanted = denoiser.state_dict()
+    theirs = {**wanted, **found.state_dict()}
+    may_differ = ("marks.", "other_lengths.")
+    weights = {
+        name: weight
+        for name, weight in theirs.items()
+        if name in wanted or not name.startswith(may_differ)
+    }
     for name, weight in wanted.items():
         if weights[name].shape != weight.shape:
             raise TrainingError(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,6 +12,8 @@ from accelerate import Accelerator
 from torch import nn
 
 from indel.batch import Batch
+from indel.bound.conditional import evaluate_conditional
+from indel.bound.estimates import BoundEstimate
 from indel.bound.likelihood import evaluate
 from indel.data import ArithmeticData, BatchStream
 from indel.model import Denoiser
@@ -57,7 +61,12 @@ class Validator:
         ]
 
         def work(denoiser: Denoiser) -> tuple[torch.Tensor, torch.Tensor]:
-            estimate = evaluate(
+            freezing = self.config.training.freezing(denoiser.vocabulary)
+            measure: Callable[..., BoundEstimate] = evaluate
+            if freezing is not None:
+                # As in training: of some sequences nothing is frozen.
+                measure = partial(evaluate_conditional, freezing=freezing)
+            estimate = measure(
                 denoiser,
                 batches,
                 seed=seed,

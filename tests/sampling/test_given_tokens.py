@@ -1,0 +1,171 @@
+"""A model that takes frozen tokens as given is sampled by its own conditional law."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+
+from indel import CharacterVocabulary, RowSeeds
+from indel.model import Denoiser
+from indel.process import AbsorbingTransition, Schedule
+from indel.sampling.generation import SamplingOptions
+from indel.sampling.given_tokens import start_laws, takes_as_given
+from indel.sampling.particles import HeldSamples, sample_held
+from indel.sampling.patterns import EVERYTHING, Gap, Pattern
+from indel.sampling.renoising import mutate
+from indel.sampling.rewards import Steering
+from indel.sampling.truncation import Sharpening
+from support.conditional_chains import (
+    Contents,
+    conditional_law,
+    marked_denoiser,
+    start_probs,
+    with_marks,
+)
+from support.denoisers import tiny_denoiser
+from support.frequencies import Outcome, chi_square_p
+
+MIDDLE = Pattern.of([[0], Gap(), [1]])
+TWO = Pattern.of([Gap(), [1, 0], Gap()])
+
+
+def drawn(denoiser: Denoiser, pattern: Pattern, rows: int, particles: int = 1) -> HeldSamples:
+    return sample_held(
+        denoiser, pattern, rows, generator=RowSeeds(torch.arange(rows)), particles=particles
+    )
+
+
+def counted(samples: HeldSamples) -> dict[Outcome, int]:
+    found: dict[Outcome, int] = {}
+    for gaps in samples.gaps:
+        key = tuple(tuple(map(int, gap.split())) for gap in gaps)
+        found[key] = found.get(key, 0) + 1
+    return found
+
+
+@pytest.fixture(scope="module")
+def model() -> tuple[Denoiser, dict[Contents, float]]:
+    denoiser = marked_denoiser(0)
+    return denoiser, conditional_law(denoiser, MIDDLE)
+
+
+def test_samples_have_the_conditional_law(model: tuple[Denoiser, dict[Contents, float]]) -> None:
+    denoiser, law = model
+    samples = drawn(denoiser, MIDDLE, 4000)
+    assert chi_square_p(counted(samples), law) > 0.01
+    # The frozen tokens are not drawn: they have no weight.
+    assert bool((samples.log_normalizer.abs() < 1e-6).all())
+
+
+def test_another_model_is_told_apart(model: tuple[Denoiser, dict[Contents, float]]) -> None:
+    denoiser, law = model
+    other = copy.deepcopy(denoiser)
+    assert other.marks is not None
+    with torch.no_grad():
+        other.marks.weight.mul_(0.5)
+    assert chi_square_p(counted(drawn(other, MIDDLE, 4000)), law) < 1e-3
+
+
+def test_bounded_gaps_have_the_law_given_their_length(
+    model: tuple[Denoiser, dict[Contents, float]],
+) -> None:
+    denoiser, law = model
+    pattern = Pattern.of([[0], Gap(1, 2), [1]])
+    allowed = {key: prob for key, prob in law.items() if 1 <= len(key[0]) <= 2}
+    total = sum(allowed.values())
+    samples = drawn(denoiser, pattern, 2000, particles=24)
+    assert chi_square_p(counted(samples), {k: v / total for k, v in allowed.items()}) > 0.01
+    one = drawn(denoiser, pattern, 2000)
+    weights = one.log_normalizer.exp()
+    assert abs(weights.mean().item() - total) < 4 * weights.std().item() / 2000**0.5
+
+
+def test_the_start_is_that_of_the_bound(model: tuple[Denoiser, dict[Contents, float]]) -> None:
+    denoiser, _ = model
+    with torch.no_grad():
+        laws = start_laws(denoiser, TWO, 4)
+    expected = torch.zeros(3, 5)
+    expected[:, 0] = 1.0
+    first, last = start_probs(denoiser, TWO, 4)
+    expected[0], expected[2] = torch.tensor(first), torch.tensor(last)
+    assert torch.allclose(laws, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("limit", [None, 6, 9])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_frozen_tokens_come_out_unchanged(limit: int | None, in_place: bool) -> None:
+    """Thousands of samples: also where q could not have made the frozen tokens at all."""
+    schedule = Schedule.paper(2, 4, 0.6)
+    if in_place:
+        schedule = Schedule.paper(
+            2, 4, 0.0, transition=lambda size, keep: AbsorbingTransition(size, keep, 1)
+        )
+    denoiser = tiny_denoiser(schedule, seed=5, max_length=12, frozen="spans")
+    with_marks(denoiser, 5)
+    with torch.no_grad():
+        denoiser.deletions_head.bias.copy_(torch.tensor([0.0, 1.0, 2.0]))
+    patterns = (MIDDLE, TWO, Pattern.of([[0, 0, 0], Gap()]), Pattern.of([Gap(1, 2), [0, 1]]))
+    for number, pattern in enumerate(patterns):
+        steering = Steering(lambda texts: [-text.count("0") for text in texts], 3.0)
+        samples = sample_held(
+            denoiser,
+            pattern,
+            200,
+            generator=RowSeeds(torch.arange(200) + 1000 * number),
+            particles=1 + number % 2,
+            steering=steering if number % 2 else None,
+            options=SamplingOptions(max_length=limit, tokens=Sharpening(0.7, 0.9)),
+        )
+        for row, marks in zip(samples.x.to_lists(), samples.frozen.tolist(), strict=True):
+            kept = [token for token, mark in zip(row, marks, strict=False) if mark]
+            assert tuple(kept) == pattern.tokens
+            assert len(row) <= (limit or 12)
+
+
+def test_a_row_depends_on_its_own_seed_alone() -> None:
+    denoiser = with_marks(
+        tiny_denoiser(Schedule.paper(2, 4, 0.6), max_length=20, frozen="spans"), 1
+    )
+    together = drawn(denoiser, TWO, 12)
+    for row in (3, 11):
+        own = RowSeeds(torch.tensor([row]))
+        alone = sample_held(denoiser, TWO, 1, generator=own)
+        assert alone.x.to_lists() == [together.x.to_lists()[row]]
+
+
+def test_mutations_keep_what_is_given() -> None:
+    denoiser = with_marks(
+        tiny_denoiser(Schedule.paper(2, 6, 0.6), max_length=20, max_deletions=8, frozen="spans"), 1
+    )
+    tokens = [0, 1, 1, 0, 1, 0]
+    noise = RowSeeds(torch.arange(20))
+    near = mutate(denoiser, tokens, 20, edits=(1, 4), keep=[(1, 4)], generator=noise)
+    for row, marks in zip(near.samples.x.to_lists(), near.samples.frozen.tolist(), strict=True):
+        assert [token for token, mark in zip(row, marks, strict=False) if mark] == [1, 1, 0]
+
+
+def test_which_patterns_a_model_takes_as_given() -> None:
+    letters = CharacterVocabulary("ab\t")
+    schedule = Schedule.paper(3, 4, 0.6)
+    free, spans, source = (
+        tiny_denoiser(schedule, letters, frozen=kind) for kind in ("nothing", "spans", "source")
+    )
+    pair, suffix = Pattern.parse("ab\t{}", letters), Pattern.parse("{}ab\t", letters)
+    later, twice = Pattern.parse("ab\ta{}", letters), Pattern.parse("a\t\t{}", letters)
+    assert not takes_as_given(free, pair)
+    assert takes_as_given(spans, suffix)
+    assert not takes_as_given(spans, EVERYTHING)
+    assert takes_as_given(source, pair)
+    for pattern in (suffix, later, twice, EVERYTHING):
+        assert not takes_as_given(source, pattern)
+        # Conditioned step by step, it works all the same.
+        samples = sample_held(
+            source,
+            pattern,
+            5,
+            generator=RowSeeds(torch.arange(5)),
+            options=SamplingOptions(max_length=8),
+        )
+        assert len(samples.texts) == 5
