@@ -1,0 +1,103 @@
+"""Many short sequences in one array, as data with splits."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from indel.batch import Batch
+from indel.data.streams import BatchStream, Split
+from indel.randomness import RowSeeds, seeds_for
+from indel.vocabularies import Vocabulary
+
+
+@dataclass(frozen=True)
+class PackedRows:
+    """Sequence i is numbers[starts[i] : ends[i]]; the numbers may be mapped from a file."""
+
+    numbers: NDArray[Any]
+    starts: NDArray[Any]
+    ends: NDArray[Any]
+
+    @classmethod
+    def of(cls, rows: Iterable[list[int]]) -> PackedRows:
+        """Rows one after the other."""
+        listed = [np.array(row, dtype=np.int64) for row in rows]
+        ends = np.cumsum([len(row) for row in listed])
+        return cls(np.concatenate(listed), np.concatenate([[0], ends[:-1]]), ends)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest sequence."""
+        return int((self.ends - self.starts).max())
+
+    def row(self, place: int) -> list[int]:
+        """One sequence."""
+        found: list[int] = self.numbers[self.starts[place] : self.ends[place]].tolist()
+        return found
+
+    def batch(self, places: NDArray[Any]) -> Batch:
+        """Some of the sequences, padded."""
+        lengths = self.ends[places] - self.starts[places]
+        at = self.starts[places][:, None] + np.arange(max(1, lengths.max()))
+        # What is behind the end of a row is padding, whatever is read there.
+        tokens = self.numbers[np.minimum(at, len(self.numbers) - 1)]
+        return Batch(torch.from_numpy(tokens.astype(np.int64)), torch.from_numpy(lengths))
+
+
+class PackedSequences(BatchStream):
+    """Whole examples of different lengths, given by split.
+
+    Training takes them in passes over the split, each shuffled anew: example i is a pure function
+    of (seed, i). valid and test are read in their order, again and again.
+    """
+
+    def __init__(self, rows: Mapping[Split, PackedRows], vocabulary: Vocabulary, seed: int) -> None:
+        super().__init__(vocabulary, max(part.longest for part in rows.values()), seed)
+        self._rows = dict(rows)
+        # The order of the pass that is being read.
+        self._order: tuple[int, NDArray[Any]] | None = None
+
+    def size(self, split: Split) -> int:
+        """The number of examples in a split."""
+        return len(self._rows[split])
+
+    def texts(self, split: Split) -> list[str]:
+        """All examples of a split as text."""
+        rows = self._rows[split]
+        return [self.vocabulary.text(rows.row(place)) for place in range(len(rows))]
+
+    def fingerprint(self) -> str:
+        """A checksum of all examples."""
+        checksum = hashlib.sha256()
+        for split, rows in sorted(self._rows.items()):
+            checksum.update(f"{split} {len(rows)} ".encode())
+            checksum.update(np.ascontiguousarray(rows.ends - rows.starts).tobytes())
+            checksum.update(np.ascontiguousarray(rows.numbers).tobytes())
+        return checksum.hexdigest()
+
+    def _examples(self, start: int, count: int, split: Split) -> Batch:
+        number = np.arange(start, start + count)
+        places = number % self.size(split)
+        if split == "train":
+            passes = number // self.size(split)
+            for turn in np.unique(passes).tolist():
+                places[passes == turn] = self._shuffled(turn)[places[passes == turn]]
+        return self._rows[split].batch(places)
+
+    def _shuffled(self, turn: int) -> NDArray[Any]:
+        """The order of the training examples in one pass."""
+        if self._order is None or self._order[0] != turn:
+            noise = RowSeeds(seeds_for(self.seed, "train pass", turn, 1))
+            order = noise.uniform(self.size("train"))[0].argsort(stable=True).numpy()
+            self._order = turn, order
+        return self._order[1]
