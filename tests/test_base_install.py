@@ -27,7 +27,7 @@ from indel.cli import main
 main()
 """
 TEXT8 = ["--option=vocabulary=text8", "--option=max_length=9"]
-EXTRAS = ("data", "plots", "spelling", "tokenizers", "train", "transformers", "web")
+EXTRAS = ("data", "molecules", "plots", "spelling", "tokenizers", "train", "transformers", "web")
 
 
 def extra_packages() -> set[str]:
@@ -92,6 +92,8 @@ def test_what_needs_no_extra_works_without(
         (["serve"], "web"),
         (["evaluate", "text8", "--data=huggingface:x", *TEXT8], "data"),
         (["export", "text8", "new"], "plots"),
+        (["evaluate-molecules", "text8"], "molecules"),
+        (["mend-molecules", "text8", "C1CC"], "molecules"),
         (["info", "foreign"], "transformers"),
     ],
 )

@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "loading": FOUNDATION | {"model", "pretrained", "training"},
     "api": FOUNDATION | {"model", "bound", "sampling", "data"},
     "editing": FOUNDATION | {"process", "model", "bound", "sampling", "api"},
+    "molecules": FOUNDATION | {"process", "model", "bound", "sampling", "data", "drawing"},
     "text_repair": FOUNDATION | {"process", "model", "sampling", "data", "loading"},
 }
 """What is not listed here (command, page, experiments, the front door) is seen by users."""

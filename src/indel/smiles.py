@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, SupportsIndex
 
-from indel.vocabularies import Vocabulary
+from indel.vocabularies import CharacterVocabulary, Vocabulary
 
 _TOKEN = re.compile(
     r"\[[^\[\]]+\]"  # an atom in brackets, with its charge, hydrogens and chirality
@@ -157,3 +157,14 @@ class SmilesVocabulary(Vocabulary):
 
     def _regular_symbol(self, token: int) -> str:
         return self.tokens[token]
+
+
+def spells_smiles(vocabulary: Vocabulary) -> bool:
+    """Whether a model with this vocabulary may be one of molecules.
+
+    >>> spells_smiles(SmilesVocabulary.moses()), spells_smiles(CharacterVocabulary.text8())
+    (True, False)
+    """
+    if isinstance(vocabulary, CharacterVocabulary):
+        return set("C1()=") <= set(vocabulary.characters)
+    return isinstance(vocabulary, SmilesVocabulary)

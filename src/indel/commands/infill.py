@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from indel.commands.arguments import BatchSize, Device, Model, Seed
+from indel.commands.molecule_views import Draw, filled_panels, require_smiles, write_picture
 
 if TYPE_CHECKING:
     from indel.sampling.particles import HeldSamples
@@ -39,6 +40,7 @@ def infill(
     correct: Correct = 0,
     temperature: Annotated[float, typer.Option(help="Of both heads; 1 is the model itself.")] = 1.0,
     top_p: Annotated[float, typer.Option(help="Keep this share of the mass of both heads.")] = 1.0,
+    draw: Draw = None,
     batch_size: BatchSize = 64,
     device: Device = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
@@ -47,8 +49,14 @@ def infill(
     from indel.editing import infill as fill
     from indel.loading import load
 
+    denoiser = load(model, device=device)
+    if draw is not None:
+        from indel.molecules.chemistry import rdkit
+
+        require_smiles(denoiser, str(model))
+        rdkit()
     samples = fill(
-        load(model, device=device),
+        denoiser,
         pattern,
         count,
         seed=seed,
@@ -59,6 +67,8 @@ def infill(
         batch_size=batch_size,
         progress=sys.stderr.isatty(),
     )
+    if draw is not None:
+        write_picture(draw, filled_panels(samples))
     print_samples(samples, as_json)
 
 

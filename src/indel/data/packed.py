@@ -58,23 +58,25 @@ class PackedSequences(BatchStream):
     """Whole examples of different lengths, given by split.
 
     Training takes them in passes over the split, each shuffled anew: example i is a pure function
-    of (seed, i). valid and test are read in their order, again and again.
+    of (seed, i). valid and test are read in one shuffled order, whatever the seed, again and again:
+    tables are often sorted, and their first rows are like each other.
     """
 
     def __init__(self, rows: Mapping[Split, PackedRows], vocabulary: Vocabulary, seed: int) -> None:
         super().__init__(vocabulary, max(part.longest for part in rows.values()), seed)
         self._rows = dict(rows)
-        # The order of the pass that is being read.
-        self._order: tuple[int, NDArray[Any]] | None = None
+        # The order of the pass of each split that is being read.
+        self._orders: dict[Split, tuple[int, NDArray[Any]]] = {}
 
     def size(self, split: Split) -> int:
         """The number of examples in a split."""
         return len(self._rows[split])
 
-    def texts(self, split: Split) -> list[str]:
-        """All examples of a split as text."""
+    def texts(self, split: Split, count: int | None = None) -> list[str]:
+        """All examples of a split as text, in their own order; or so many, drawn from all of it."""
         rows = self._rows[split]
-        return [self.vocabulary.text(rows.row(place)) for place in range(len(rows))]
+        places = range(len(rows)) if count is None else self._order(split, 0)[:count].tolist()
+        return [self.vocabulary.text(rows.row(place)) for place in places]
 
     def fingerprint(self) -> str:
         """A checksum of all examples."""
@@ -87,17 +89,16 @@ class PackedSequences(BatchStream):
 
     def _examples(self, start: int, count: int, split: Split) -> Batch:
         number = np.arange(start, start + count)
-        places = number % self.size(split)
-        if split == "train":
-            passes = number // self.size(split)
-            for turn in np.unique(passes).tolist():
-                places[passes == turn] = self._shuffled(turn)[places[passes == turn]]
+        places, passes = number % self.size(split), number // self.size(split)
+        for turn in np.unique(passes).tolist():
+            places[passes == turn] = self._order(split, turn)[places[passes == turn]]
         return self._rows[split].batch(places)
 
-    def _shuffled(self, turn: int) -> NDArray[Any]:
-        """The order of the training examples in one pass."""
-        if self._order is None or self._order[0] != turn:
-            noise = RowSeeds(seeds_for(self.seed, "train pass", turn, 1))
-            order = noise.uniform(self.size("train"))[0].argsort(stable=True).numpy()
-            self._order = turn, order
-        return self._order[1]
+    def _order(self, split: Split, turn: int) -> NDArray[Any]:
+        """The order of the examples of a split in one pass: always the same but for training."""
+        turn, seed = (turn, self.seed) if split == "train" else (0, 0)
+        if split not in self._orders or self._orders[split][0] != turn:
+            noise = RowSeeds(seeds_for(seed, f"{split} pass", turn, 1))
+            order = noise.uniform(self.size(split))[0].argsort(stable=True).numpy()
+            self._orders[split] = turn, order
+        return self._orders[split][1]
