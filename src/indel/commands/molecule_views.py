@@ -83,17 +83,9 @@ def write_picture(path: Path, panels: list[Panel], columns: int = 4) -> None:
 
 def filled_panels(samples: HeldSamples) -> list[Panel]:
     """Molecules that grew from a pattern: what the model wrote is new."""
-    from indel.drawing.terminal import Fate
-    from indel.molecules.lineage import atom_fates
-    from indel.molecules.pictures import Panel
-    from indel.smiles import syntax_problem
+    from dataclasses import replace
 
-    shown: list[Panel] = []
-    rows = zip(samples.texts, samples.x.to_lists(), samples.frozen.tolist(), strict=True)
-    for text, tokens, frozen in rows:
-        fates: list[Fate] = []
-        for token, kept in zip(tokens, frozen, strict=False):
-            fates += [Fate.KEPT if kept else Fate.INSERTED] * len(samples.vocabulary.text([token]))
-        atoms = atom_fates(text, fates) if syntax_problem(text) is None else []
-        shown.append(Panel(text, text, atoms))
-    return shown
+    from indel.molecules.growing import grown_panel
+
+    panels = [grown_panel(samples, row) for row in range(len(samples.texts))]
+    return [replace(panel, caption=f"{panel.smiles}\n{panel.caption}") for panel in panels]

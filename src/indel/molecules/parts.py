@@ -36,8 +36,8 @@ def scaffold(molecule: Molecule) -> str | None:
 def cosine(first: Mapping[str, int], second: Mapping[str, int]) -> float:
     """The cosine of the angle between two vectors of counts; NaN if one of them is empty.
 
-    >>> cosine(Counter("aab"), Counter("ab"))
-    0.9486832980505138
+    >>> cosine({"a": 2, "b": 1}, {"a": 1, "b": 1}) > cosine({"a": 2, "b": 1}, {"b": 1}) > 0
+    True
     """
     if not first or not second:
         return math.nan

@@ -52,7 +52,7 @@ def synthesizability(texts: list[str]) -> list[float]:
     Returns:
         A number for each.
 
-    >>> 0.9 < synthesizability(["CCO"])[0] <= 1
+    >>> 0.8 < synthesizability(["CCO"])[0] <= 1
     True
 
     Reference: Ertl and Schuffenhauer 2009
