@@ -145,7 +145,9 @@ def _show(found: Metrics, count: int, name: str, sizes: dict[str, int]) -> None:
     """Ours beside the published rows, a metric per line."""
     from indel.molecules.published import PUBLISHED, SOURCE
 
-    table = Table(Column(no_wrap=True), "this", *PUBLISHED, box=None, padding=(0, 1))
+    # Eighty columns are just enough.
+    columns = [Column(name, no_wrap=True) for name in ("", "this", *PUBLISHED)]
+    table = Table(*columns, box=None, padding=(0, 1), collapse_padding=True, pad_edge=False)
     for metric, value in found.items():
         others = (PUBLISHED[model].get(metric) for model in PUBLISHED)
         shown = "–" if math.isnan(value) else f"{value:.4f}"
