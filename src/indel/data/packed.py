@@ -55,7 +55,7 @@ class PackedRows:
 
 
 class PackedSequences(BatchStream):
-    """Whole examples of different lengths, given by split.
+    """Whole examples of different lengths, given by split, in a vocabulary of pieces of text.
 
     Training takes them in passes over the split, each shuffled anew: example i is a pure function
     of (seed, i). valid and test are read in one shuffled order, whatever the seed, again and again:
@@ -76,7 +76,9 @@ class PackedSequences(BatchStream):
         """All examples of a split as text, in their own order; or so many, drawn from all of it."""
         rows = self._rows[split]
         places = range(len(rows)) if count is None else self._order(split, 0)[:count].tolist()
-        return [self.vocabulary.text(rows.row(place)) for place in places]
+        # Millions of short rows: what a token spells does not depend on its neighbors here.
+        pieces = [self.vocabulary.text([token]) for token in range(self.vocabulary.size)]
+        return ["".join([pieces[token] for token in rows.row(place)]) for place in places]
 
     def fingerprint(self) -> str:
         """A checksum of all examples."""
