@@ -44,7 +44,7 @@ for folder, arguments in commands:
 print(json.dumps(codes))
 """
 TEXT8 = ["--option=vocabulary=text8", "--option=max_length=9"]
-EXTRAS = ("data", "plots", "spelling", "tokenizers", "train", "transformers", "web")
+EXTRAS = ("data", "molecules", "plots", "spelling", "tokenizers", "train", "transformers", "web")
 
 
 def extra_packages() -> set[str]:
@@ -80,6 +80,8 @@ REFUSED = {
     "serve": (["serve"], "web"),
     "datasets": (["evaluate", "text8", "--data=huggingface:x", *TEXT8], "data"),
     "export": (["export", "text8", "new"], "plots"),
+    "metrics of molecules": (["evaluate-molecules", "text8"], "molecules"),
+    "broken molecules": (["mend-molecules", "text8", "C1CC"], "molecules"),
     "foreign network": (["info", "foreign"], "transformers"),
 }
 """Commands that need an extra, and its name."""

@@ -10,10 +10,11 @@ SOURCE = Path(__file__).parents[1] / "src" / "indel"
 
 FOUNDATION = {
     *("batch", "vocabularies", "text8_alphabet", "randomness", "log_space"),
-    *("atomic_files", "extras", "checks", "sharing"),
+    *("atomic_files", "extras", "checks", "sharing", "smiles"),
 }
 ALLOWED: dict[str, set[str]] = {
     **{room: {"extras", "batch", "randomness", "checks"} for room in FOUNDATION},
+    "smiles": {"vocabularies"},
     "process": FOUNDATION,
     "model": FOUNDATION | {"process", "pretrained"},
     "bound": FOUNDATION | {"process", "model"},
@@ -25,6 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "pretrained": set(),
     "loading": FOUNDATION | {"model", "pretrained", "training"},
     "api": FOUNDATION | {"process", "model", "bound", "sampling", "data"},
+    "molecules": FOUNDATION | {"process", "model", "bound", "sampling", "data", "drawing"},
     "text_repair": FOUNDATION | {"process", "model", "sampling", "data", "loading"},
 }
 """What is not listed here (command, page, experiments, the front door) is seen by users."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from indel.randomness import RowSeeds
     from indel.sampling.patterns import Gap, Pattern
+    from indel.smiles import SmilesVocabulary
     from indel.text8_alphabet import normalize_text8
     from indel.text_repair.repairer import Repairer, repair
     from indel.text_repair.results import Repair
@@ -51,6 +52,7 @@ _HOMES = {
     "ByteVocabulary": "vocabularies",
     "IntegerVocabulary": "vocabularies",
     "TokenizerVocabulary": "vocabularies",
+    "SmilesVocabulary": "smiles",
     "Batch": "batch",
     "RowSeeds": "randomness",
     "Sequences": "data.sequences",
@@ -92,6 +94,7 @@ __all__ = [
     "RowSeeds",
     "Schedule",
     "Sequences",
+    "SmilesVocabulary",
     "Step",
     "TokenizerVocabulary",
     "UniformTransition",

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
@@ -402,11 +403,18 @@ class TokenizerVocabulary(Vocabulary):
         return "".join(map(_visible, self._tokenizer.id_to_token(token) or ""))
 
 
+def _smiles(tokens: list[str]) -> Vocabulary:
+    # That module is built on this one, so it is imported when it is needed.
+    found: Vocabulary = import_module("indel.smiles").SmilesVocabulary(tokens)
+    return found
+
+
 _KINDS: dict[str, tuple[Callable[..., Vocabulary], set[str]]] = {
     "characters": (CharacterVocabulary, {"characters"}),
     "integers": (IntegerVocabulary, {"size"}),
     "bytes": (ByteVocabulary, set()),
     "tokenizer": (TokenizerVocabulary._from_serialized, {"tokenizer"}),
+    "smiles": (_smiles, {"tokens"}),
 }
 
 

@@ -25,8 +25,12 @@ def test_preset_then_file_then_overrides(tmp_path: Path) -> None:
     assert preset.training.steps not in (7, 9)
 
 
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("task", TASKS)
+PRESETS = [(task, scale) for task in TASKS for scale in SCALES]
+# The paper has no molecules.
+PRESETS = [pair for pair in PRESETS if not (pair[0].startswith("moses") and pair[1] == "paper")]
+
+
+@pytest.mark.parametrize(("task", "scale"), PRESETS)
 def test_presets_build_and_survive_writing(task: str, scale: str, tmp_path: Path) -> None:
     config = load_config(task, scale, overrides={"data.options.note": 'a "b" ü\x7f\n'})
     file = tmp_path / "config.toml"

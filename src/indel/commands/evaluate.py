@@ -29,7 +29,7 @@ def evaluate(
     model: Model,
     data: Annotated[
         str | None,
-        typer.Option(help="arithmetic, text8, text8-sample, file:PATH …"),
+        typer.Option(help="arithmetic, text8, text8-sample, moses, moses-sample, file:PATH …"),
     ] = None,
     option: Annotated[
         list[str] | None,

@@ -21,6 +21,7 @@ from indel.commands.arguments import (
     Temperature,
     TopP,
 )
+from indel.commands.molecule_views import Draw, filled_panels, require_smiles, write_picture
 
 if TYPE_CHECKING:
     from indel.sampling.particles import HeldSamples
@@ -45,6 +46,7 @@ def infill(
     guidance: Guidance = 1.0,
     temperature: Temperature = 1.0,
     top_p: TopP = 1.0,
+    draw: Draw = None,
     batch_size: BatchSize = 64,
     device: Device = "cpu",
     as_json: AsJson = False,
@@ -54,6 +56,11 @@ def infill(
     from indel.loading import load
 
     denoiser = load(model, device=device)
+    if draw is not None:
+        from indel.molecules.chemistry import rdkit
+
+        require_smiles(denoiser, str(model))
+        rdkit()
     samples = fill(
         denoiser if steps is None else denoiser.with_steps(steps),
         pattern,
@@ -67,6 +74,8 @@ def infill(
         batch_size=batch_size,
         progress=sys.stderr.isatty(),
     )
+    if draw is not None:
+        write_picture(draw, filled_panels(samples))
     print_samples(samples, as_json)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from indel.commands.arguments import AsJson, Count, Device, Model, Seed, Temperature, TopP
+from indel.commands.molecule_views import Draw, check_molecule, counted, relatives_of, write_picture
 
 
 def mutate(
@@ -28,16 +29,22 @@ def mutate(
     seed: Seed = 0,
     temperature: Temperature = 1.0,
     top_p: TopP = 1.0,
+    draw: Draw = None,
     device: Device = "cpu",
     as_json: AsJson = False,
 ) -> None:
-    """Vary a text: so many edits away from it, with spans that must not change."""
+    """Vary a text: so many edits away from it, with spans that must not change.
+
+    Of a molecule also how similar each variant is, and whether it is valid.
+    """
     from indel.api.editing import mutate as vary
     from indel.loading import load
 
     least, most = _range(edits, "--edits")
+    denoiser = load(model, device=device)
+    check_molecule(denoiser, text, draw)
     mutations = vary(
-        load(model, device=device),
+        denoiser,
         text,
         count,
         edits=(least, most),
@@ -46,9 +53,17 @@ def mutate(
         temperature=temperature,
         top_p=top_p,
     )
+    related = relatives_of(denoiser, text, mutations.texts)
+    if draw is not None and related is not None:
+        from indel.molecules.relatives import panels
+
+        write_picture(draw, panels(text, related))
     for row, found in enumerate(mutations.texts):
         if not as_json:
-            print(found)
+            about = (
+                "" if related is None else f" {counted(int(mutations.edits[row]))}, {related[row]}"
+            )
+            print(found + about)
             continue
         known = {
             "text": found,
@@ -57,6 +72,8 @@ def mutate(
             "t": int(mutations.t[row]),
             "attempts": int(mutations.attempts[row]),
         }
+        if related is not None:
+            known |= {"valid": related[row].valid, "similarity": related[row].similarity}
         print(json.dumps(known, ensure_ascii=False))
 
 

@@ -26,6 +26,10 @@ def serve(
     text8: Model = "text8",
     in_place: Model = "in-place",
     arithmetic: Model = "arithmetic",
+    molecules: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="A model of SMILES: the page gets a tab for molecules."),
+    ] = None,
 ) -> None:
     """Serve the page: repair, watch, fill, process and likelihood in a browser."""
     if not host.strip():
@@ -33,22 +37,24 @@ def serve(
     packages = ("gradio", "matplotlib", "PIL")
     for package in packages:
         extras.require_installed("the page", package, "web")
+    if molecules is not None:
+        extras.require_installed("the tab for molecules", "rdkit", "molecules")
     # Before they are imported, which takes seconds.
     print("indel is loading its models and their first examples …", flush=True)
     for package in packages:
         extras.require("the page", package, "web")
     from indel.web.serving import serve as serve_page
 
-    serve_page(
-        open_models(text8, in_place, arithmetic), host=host, port=port, names=allow_host or ()
-    )
+    models = open_models(text8, in_place, arithmetic, molecules)
+    serve_page(models, host=host, port=port, names=allow_host or ())
 
 
-def open_models(text8: str, in_place: str, arithmetic: str) -> Models:
+def open_models(text8: str, in_place: str, arithmetic: str, molecules: str | None = None) -> Models:
     """The models of the page, with the words that lie beside the first."""
     from indel.loading import load, model_folder
     from indel.text_repair.known_words import KnownWords
     from indel.web.models import Models
 
     words = KnownWords.read(model_folder(text8))
-    return Models(load(text8), load(in_place), load(arithmetic), words)
+    chemist = None if molecules is None else load(molecules)
+    return Models(load(text8), load(in_place), load(arithmetic), words, chemist)

@@ -23,8 +23,9 @@ def train(
         str | None,
         typer.Argument(
             metavar="[TASK]",
-            help="arithmetic, text8, text8-sample, or data of your own: lines:FILE, "
-            "csv:FILE:COLUMN, pairs:FILE.tsv, file:PATH, huggingface:NAME.",
+            help="arithmetic, text8, text8-sample, moses, moses-sample, or data of your own: "
+            "lines:FILE, csv:FILE:COLUMN, pairs:FILE.tsv, smiles:FILE, file:PATH, "
+            "huggingface:NAME.",
         ),
     ] = None,
     scale: Annotated[str, typer.Option(help="tiny, laptop or paper.")] = "laptop",
@@ -35,7 +36,9 @@ def train(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="One setting, e.g. training.steps=100."),
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Where the data lies, e.g. text8.zip.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Where the data lies: text8.zip, MOSES's folder.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The folder of the run.")] = None,
     steps: Annotated[int | None, typer.Option(help="Updates of the weights.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Sequences per update.")] = None,
@@ -96,8 +99,9 @@ def train(
         settings = changed(load_run_config(out), overrides)
     elif task is None and config is None:
         raise ValueError(
-            "name a task (arithmetic, text8, text8-sample, lines:FILE, csv:FILE:COLUMN, "
-            "pairs:FILE.tsv, file:PATH, huggingface:NAME) or give --config FILE"
+            "name a task (arithmetic, text8, text8-sample, moses, moses-sample, lines:FILE, "
+            "csv:FILE:COLUMN, pairs:FILE.tsv, smiles:FILE, file:PATH, huggingface:NAME) or give "
+            "--config FILE"
         )
     else:
         settings = load_config(task, scale, file=config, overrides=overrides)

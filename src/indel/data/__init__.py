@@ -5,6 +5,7 @@ from indel.data.chunks import ChunkStream
 from indel.data.errors import DataError, DataUnavailable
 from indel.data.huggingface import HuggingFaceText
 from indel.data.length_sorting import LengthSorted
+from indel.data.molecules import MosesData, MosesSample
 from indel.data.registry import DATA_NAMES, open_data, open_vocabulary
 from indel.data.sequences import Sequences
 from indel.data.streams import SPLITS, BatchStream, Split
@@ -21,6 +22,8 @@ __all__ = [
     "DataUnavailable",
     "HuggingFaceText",
     "LengthSorted",
+    "MosesData",
+    "MosesSample",
     "Sequences",
     "Split",
     "Text8Data",

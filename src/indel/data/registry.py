@@ -9,6 +9,7 @@ from typing import Any
 
 from indel.data.arithmetic import ArithmeticData
 from indel.data.huggingface import HuggingFaceText
+from indel.data.molecules import MosesData, MosesSample, smiles_file
 from indel.data.sequences import Sequences
 from indel.data.streams import BatchStream
 from indel.data.text8 import Text8Data, Text8Sample
@@ -25,12 +26,15 @@ _NAMED: dict[str, Callable[..., BatchStream]] = {
     "arithmetic": ArithmeticData,
     "text8": Text8Data,
     "text8-sample": Text8Sample,
+    "moses": MosesData,
+    "moses-sample": MosesSample,
 }
 _PREFIXED: dict[str, tuple[str, Callable[..., BatchStream]]] = {
     "file": ("PATH", TextFiles),
     "lines": ("FILE", Sequences.lines),
     "csv": ("FILE:COLUMN", Sequences.csv),
     "pairs": ("FILE.tsv", Sequences.pairs),
+    "smiles": ("FILE", smiles_file),
     "huggingface": ("NAME", HuggingFaceText),
 }
 DATA_NAMES = (*_NAMED, *(f"{prefix}:{what}" for prefix, (what, _) in _PREFIXED.items()))
@@ -45,7 +49,8 @@ def open_data(name: str, **options: Any) -> BatchStream:
     Traceback (most recent call last):
         ...
     ValueError: there is no data 'arithmetics', did you mean 'arithmetic'? There are: arithmetic, \
-text8, text8-sample, file:PATH, lines:FILE, csv:FILE:COLUMN, pairs:FILE.tsv, huggingface:NAME
+text8, text8-sample, moses, moses-sample, file:PATH, lines:FILE, csv:FILE:COLUMN, pairs:FILE.tsv, \
+smiles:FILE, huggingface:NAME
 
     An option `vocabulary` may be a text, which `open_vocabulary` understands.
     """

@@ -207,8 +207,8 @@ class Sequences(BatchStream):
                     f"{os.fspath(path)}: pair {number} must be a source, one tab and a target, got "
                     f"{line[:40]!r}"
                 )
-        with _naming(path):
-            return cls(lines, vocabulary, held_out=held_out, max_length=max_length, seed=seed)
+        options = {"held_out": held_out, "max_length": max_length, "seed": seed}
+        return cls._of_texts(path, lines, vocabulary, **options)
 
     def size(self, split: Split) -> int:
         """The number of examples in a split."""

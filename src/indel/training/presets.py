@@ -8,7 +8,7 @@ from indel import checks
 
 Settings = dict[str, dict[str, Any]]
 
-TASKS = ("arithmetic", "text8", "text8-sample")
+TASKS = ("arithmetic", "text8", "text8-sample", "moses", "moses-sample")
 SCALES = ("tiny", "laptop", "paper")
 
 # The recipe for two cores (docs/experiments.md): the rotary stack with positions that start out
@@ -145,6 +145,42 @@ _TEXT8: dict[str, Settings] = {
     },
 }
 
+# Molecules, 36 tokens each and at most 54. The paper has none, so neither does the scale `paper`.
+_MOSES: dict[str, Settings] = {
+    "tiny": {
+        "data": {"name": "moses"},
+        "process": {"num_steps": 10, "rate": 0.6},
+        "model": {"preset": "tiny", "max_length": 64},
+        "optimizer": {**_SMALL_OPTIMISER},
+        "training": {"steps": 400, "batch_size": 32, "save_every": 200, "sort_by_length": True},
+        "validation": {"every": 200, "examples": 64, "samples": 16},
+    },
+    "laptop": {
+        "data": {"name": "moses"},
+        "process": {"num_steps": 32, "rate": 0.6},
+        "model": {
+            "preset": "small",
+            "width": 192,
+            "num_heads": 4,
+            "head_width": 48,
+            "feedforward_width": 768,
+            "max_length": 80,
+            # One row for each group of three of the 27 tokens.
+            "trigrams": 27**3,
+        },
+        "optimizer": {**_SMALL_OPTIMISER},
+        # Two million molecules: each one and a quarter times.
+        "training": {
+            "steps": 31_250,
+            "batch_size": 64,
+            "save_every": 500,
+            "sort_by_length": True,
+            "compile": True,
+        },
+        "validation": {"every": 1250, "examples": 256, "num_times": 8, "samples": 64},
+    },
+}
+
 
 def recipe(steps: int) -> Settings:
     """How to train on data of one's own in so many steps: the recipe of the presets, scaled.
@@ -175,8 +211,8 @@ def training_preset(task: str, scale: str, *, steps: int | None = None) -> Setti
     1000000
 
     A task may also be data of one's own, `lines:FILE`, `csv:FILE:COLUMN`, `pairs:FILE.tsv`,
-    `file:PATH` or `huggingface:NAME`: then the recipe is scaled to the number of steps. The source
-    of a pair is frozen in nine of ten examples.
+    `smiles:FILE`, `file:PATH` or `huggingface:NAME`: then the recipe is scaled to the number of
+    steps. The source of a pair is frozen in nine of ten examples.
     """
     if ":" in task:
         checks.choice("scale for data of one's own", scale, _OWN)
@@ -194,6 +230,8 @@ def training_preset(task: str, scale: str, *, steps: int | None = None) -> Setti
     checks.choice("scale", scale, SCALES)
     if task == "arithmetic":
         return _ARITHMETIC[scale]
-    preset = _TEXT8[scale]
-    # The sample is text8 in small: only where the text comes from differs.
+    if task.startswith("moses"):
+        checks.choice("scale for molecules", scale, _MOSES)
+    preset = (_MOSES if task.startswith("moses") else _TEXT8)[scale]
+    # A sample is its data in small: only where the sequences come from differs.
     return {**preset, "data": {**preset["data"], "name": task}}

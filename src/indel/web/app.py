@@ -1,4 +1,4 @@
-"""The page as a whole: five tabs, one queue."""
+"""The page as a whole: five tabs, one more for molecules if there is a model, one queue."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import gradio as gr
 from indel.web.fill_tab import FillTab
 from indel.web.likelihood_tab import LikelihoodTab
 from indel.web.models import Models
+from indel.web.molecules_tab import MoleculesTab
 from indel.web.process_tab import ProcessTab
 from indel.web.repair_tab import RepairTab
 from indel.web.request_limits import LIMITS
@@ -35,5 +36,8 @@ def build_app(models: Models, *, waiting: int = LIMITS.waiting, examples: bool =
             ProcessTab().build(example=examples)
         with gr.Tab("Likelihood"):
             LikelihoodTab(models).build(example=examples)
+        if models.molecules is not None:
+            with gr.Tab("Molecules"):
+                MoleculesTab(models.molecules).build(example=examples)
     page.queue(max_size=waiting, api_open=False)
     return page

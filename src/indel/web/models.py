@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 
 from indel.model import Denoiser
+from indel.smiles import spells_smiles
 from indel.text_repair.known_words import KnownWords
 from indel.vocabularies import CharacterVocabulary, IntegerVocabulary
 
@@ -19,6 +20,8 @@ class Models:
     arithmetic: Denoiser
     words: KnownWords | None = None
     """Words that help to judge spelling."""
+    molecules: Denoiser | None = None
+    """A model of SMILES; without one the page has no tab for molecules."""
 
     def __post_init__(self) -> None:
         for name in ("text8", "in_place"):
@@ -33,6 +36,10 @@ class Models:
             raise ValueError(
                 "the model arithmetic must be one of integers, "
                 f"got {self.arithmetic.vocabulary!r:.80}"
+            )
+        if self.molecules is not None and not spells_smiles(self.molecules.vocabulary):
+            raise ValueError(
+                f"the model molecules must be one of SMILES, got {self.molecules.vocabulary!r:.80}"
             )
 
     def of_text(self, *, in_place: bool) -> Denoiser:

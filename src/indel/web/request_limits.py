@@ -23,6 +23,10 @@ class Limits:
     """T of a chain of one's own."""
     fill_samples: int = 4
     fill_particles: int = 8
+    molecule_letters: int = 200
+    molecules: int = 8
+    molecule_particles: int = 8
+    molecule_draws: int = 16
     scored_letters: int = 590
     chains: int = 8
     running: int = 2
