@@ -128,8 +128,9 @@ def test_the_training_set_has_the_metrics_that_the_paper_prints(
         assert found[name] == TRAIN[name], name
     assert found["Novelty"] == 0.0
     assert found["Frag/Test"] > 0.97
-    assert found["Frag/TestSF"] < found["Frag/Test"]
-    assert found["SNN/TestSF"] < found["SNN/Test"] < TRAIN["SNN/Test"]
+    assert found["Frag/TestSF"] > 0.97
+    # The nearest of 300 is further away than that of 176,074.
+    assert 0.25 < found["SNN/Test"] < TRAIN["SNN/Test"]
     assert found["weight"] < 6
     assert found["QED"] < 0.03
 
