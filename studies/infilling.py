@@ -2,11 +2,13 @@
 
 From each of the first chunks of text8's test part a gap of 3 to 20 letters is cut out. It is filled
 by the free model without look-ahead, by the same with particles, by the same told the length, and
-by the in-place model, which must be told it. For each are printed: the share of gaps that have the
-right length and the right letters, the mean error of the length in letters, and the share of words
-that touch the gap and stand in the training text; last, the latter for the sentences themselves.
+by the in-place model, which must be told it; and, if one is given, by a model that was trained with
+frozen spans (`indel train text8 --start text8 --set training.frozen=spans`). For each are printed:
+the share of gaps that have the right length and the right letters, the mean error of the length in
+letters, and the share of words that touch the gap and stand in the training text; last, the latter
+for the sentences themselves.
 
-    python studies/infilling.py --sentences 200 --particles 16
+    python studies/infilling.py --sentences 200 --particles 16 --trained runs/spans
 """
 
 from __future__ import annotations
@@ -83,6 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sentences", type=int, default=200)
     parser.add_argument("--particles", type=int, default=16)
+    parser.add_argument("--trained", help="a model trained with training.frozen = 'spans'")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     free, in_place = indel.load("text8"), indel.load("in-place")
@@ -96,8 +99,12 @@ def main() -> None:
         ),
         "free model, told the length": lambda cut, n: filled(free, cut, n, 1, True),
         "in-place model, told the length": lambda cut, n: filled(in_place, cut, n, 1, True),
-        "the sentences themselves": lambda cut, _: cut.gap,
     }
+    if arguments.trained is not None:
+        spans = indel.load(arguments.trained)
+        ways["trained with spans"] = lambda cut, n: filled(spans, cut, n, 1, False)
+        ways["trained with spans, told the length"] = lambda cut, n: filled(spans, cut, n, 1, True)
+    ways["the sentences themselves"] = lambda cut, _: cut.gap
     print(f"{len(chosen)} gaps of {LEAST} to {MOST} letters, seed {arguments.seed}")
     print(f"{'':36}{'length':>8}{'letters':>9}{'error':>7}{'words':>7}")
     for name, fill in ways.items():

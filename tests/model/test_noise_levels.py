@@ -12,18 +12,12 @@ from indel import Batch, RowSeeds
 from indel.bound.likelihood import chain_bound
 from indel.model import Denoiser
 from indel.model.noise_levels import KNOTS, NoiseLevelEmbedding, noise_levels
-from indel.process import IdentityTransition, MatrixTransition, Schedule, Step
+from indel.process import Schedule
 from indel.sampling.generation import generate
 from indel.sampling.patterns import EVERYTHING
+from support.conditional_chains import SHORT
 from support.denoisers import tiny_denoiser
 from support.held_chains import MOST_BIRTHS, SCHEDULE, enumerated_law
-
-SHORT = Schedule(
-    [
-        Step(0.3, 0.5, MatrixTransition([[0.6, 0.4], [0.3, 0.7]]), torch.tensor([0.6, 0.4]), 0.0),
-        Step(0.0, 1.0, IdentityTransition(2)),
-    ]
-)
 
 
 def several(seed: int = 0) -> Denoiser:

@@ -18,6 +18,7 @@ from indel.sampling.renoising import mutate
 from indel.sampling.rewards import Steering
 from indel.sampling.truncation import Sharpening
 from support.conditional_chains import (
+    SHORT,
     Contents,
     conditional_law,
     marked_denoiser,
@@ -57,6 +58,13 @@ def test_samples_have_the_conditional_law(model: tuple[Denoiser, dict[Contents, 
     assert chi_square_p(counted(samples), law) > 0.01
     # The frozen tokens are not drawn: they have no weight.
     assert bool((samples.log_normalizer.abs() < 1e-6).all())
+
+
+def test_gaps_are_drawn_together() -> None:
+    """What is in one gap says something about the other: the network sees both."""
+    denoiser = marked_denoiser(2, SHORT)
+    law = conditional_law(denoiser, TWO)
+    assert chi_square_p(counted(drawn(denoiser, TWO, 4000)), law) > 0.01
 
 
 def test_another_model_is_told_apart(model: tuple[Denoiser, dict[Contents, float]]) -> None:

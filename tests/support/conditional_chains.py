@@ -10,6 +10,7 @@ import torch
 
 from indel import Batch
 from indel.model import Denoiser
+from indel.process import IdentityTransition, MatrixTransition, Schedule, Step
 from indel.process.gaps import Gaps
 from indel.sampling.patterns import Pattern
 from support.cases import steps_of
@@ -18,11 +19,18 @@ from support.held_chains import DEL, INS, MOST_BIRTHS, SCHEDULE, earlier_content
 from support.reverse_reference import reference
 
 Contents = tuple[Tokens, ...]
+SHORT = Schedule(
+    [
+        Step(0.3, 0.5, MatrixTransition([[0.6, 0.4], [0.3, 0.7]]), torch.tensor([0.6, 0.4]), 0.0),
+        Step(0.0, 1.0, IdentityTransition(2)),
+    ]
+)
+"""Of two steps, for what has too many ways with three."""
 
 
-def marked_denoiser(seed: int) -> Denoiser:
+def marked_denoiser(seed: int, schedule: Schedule = SCHEDULE) -> Denoiser:
     """At most one DEL of x_T in a gap, and at most one deletion in a slot: a law with an end."""
-    denoiser = tiny_denoiser(SCHEDULE, seed=seed, max_length=40, max_deletions=2, frozen="spans")
+    denoiser = tiny_denoiser(schedule, seed=seed, max_length=40, max_deletions=2, frozen="spans")
     with torch.no_grad():
         denoiser.deletions_head.bias.copy_(torch.tensor([0.0, -0.5, -torch.inf]))
         denoiser.length.logits[2:] = -torch.inf
