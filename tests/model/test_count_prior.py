@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,3 +134,18 @@ def test_a_run_with_fewer_contexts_than_its_start_is_refused(tmp_path: Path) -> 
 def test_impossible_numbers_of_contexts_are_refused(contexts: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         denoiser(contexts)
+
+
+@pytest.mark.parametrize("other", [{"frozen": "spans"}, {"other_schedules": True}])
+def test_what_does_not_go_with_counts_is_refused(other: dict[str, Any]) -> None:
+    if "other_schedules" in other:
+        other = {"other_schedules": (Schedule.paper(4, 6, 0.6),), "noise_levels": True}
+    with pytest.raises(ValueError, match="contexts cannot go with frozen tokens or several"):
+        Denoiser.from_preset("tiny", VOCABULARY, Schedule.paper(4, 4, 0.6), contexts=40, **other)
+
+
+def test_a_run_without_counts_may_start_from_a_model_with_them(tmp_path: Path) -> None:
+    train(very_small(training__steps=1, model__contexts=200), tmp_path / "first")
+    start = str(tmp_path / "first" / "checkpoints" / "step-00000001" / "model")
+    train(very_small(training__steps=1, model__start=start), tmp_path / "second")
+    assert not any(name.startswith("prior.") for name in final(tmp_path / "second").weights)

@@ -26,7 +26,7 @@ def take_weights(denoiser: Denoiser, start: str) -> None:
             )
     wanted = denoiser.state_dict()
     theirs = {**wanted, **found.state_dict()}
-    may_differ = ("marks.", "other_lengths.")
+    may_differ = ("marks.", "other_lengths.", "prior.")
     weights = {
         name: weight
         for name, weight in theirs.items()
