@@ -62,6 +62,7 @@ def model_card(title: str, denoiser: Denoiser, origin: Origin, measured: Measure
         "data": f"{origin.config.data.name}, its training part",
         "forward process": f"T = {denoiser.schedule.num_steps}{rate}",
         "parameters": f"{parameters:,}",
+        **_start(denoiser, origin),
         "command": f"`indel train --config {CONFIG} --data …` ({CONFIG} is beside this card)",
         "updates": f"{origin.steps:,} of {section.batch_size} sequences, seed {section.seed}",
         "seen": f"{origin.examples:,} sequences{_tokens(origin, measured)}",
@@ -81,6 +82,17 @@ def model_card(title: str, denoiser: Denoiser, origin: Origin, measured: Measure
         f"| | |\n|---|---|\n{rows}\n\n"
         f"![The loss during training and the bound on validation data]({CURVE})\n"
     )
+
+
+def _start(denoiser: Denoiser, origin: Origin) -> dict[str, str]:
+    """What training began with, besides random weights."""
+    found, model = {}, origin.config.model
+    if denoiser.prior is not None:
+        contexts = int((denoiser.prior.last >= 0).sum())
+        found["counts"] = f"{contexts:,} contexts, whose exact posterior the network corrects"
+    if model is not None and model.start is not None:
+        found["started from"] = f"the weights of {Path(model.start).name}"
+    return found
 
 
 def _tokens(origin: Origin, measured: Measured) -> str:
