@@ -37,7 +37,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 FINAL = {
     "tiny": FinalMeasure(examples=128, split="valid", samples=32),
-    "laptop": FinalMeasure(examples=512, num_times=8, split="valid", samples=64, batch_size=32),
+    "laptop": FinalMeasure(examples=256, num_times=8, split="valid", samples=32, batch_size=32),
     "paper": FinalMeasure(examples=40_960, split="valid", samples=256, batch_size=256),
 }
 HEADER = (
