@@ -1,17 +1,19 @@
 """What correction and particles are worth, on arithmetic sequences, where errors can be counted.
 
-The bundled model `arithmetic` (T = 10, numbers below 16, steps of ±1) makes 1,000 sequences up,
-which then go a quarter of the steps forward with q and back again, 0 to 8 times. And it fills gaps
+A model of the small task (T = 10, numbers below 16, steps of ±1) makes 1,000 sequences up, which
+then go a quarter of the steps forward with q and back again, 0 to 8 times. And it fills gaps
 of 2 to 4 numbers, cut out of 200 sequences of the data, with 1 to 64 particles; it is told their
 length. Printed are the share of wrong numbers and of sequences without any, with the standard error
 of the latter.
 
-    python studies/correction.py
+    indel train arithmetic --scale tiny --steps 3000 --out runs/small
+    python studies/correction.py runs/small
 """
 
 from __future__ import annotations
 
 import random
+import sys
 
 import torch
 
@@ -40,9 +42,9 @@ def filled(model: indel.Denoiser, row: list[int], number: int, particles: int) -
     return samples.x.to_lists()[0]
 
 
-def main() -> None:
+def main(name: str) -> None:
     """Print both tables."""
-    model = indel.load("arithmetic")
+    model = indel.load(name)
     data = ArithmeticData(seed=0, numbers=16, max_step=1, min_length=6, max_length=10)
     print(f"{'corrections':14}{'errors':>8}{'valid':>8}")
     for rounds in ROUNDS:
@@ -56,5 +58,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("name a model of the small task: python studies/correction.py RUN")
     with torch.inference_mode():
-        main()
+        main(sys.argv[1])
