@@ -163,7 +163,7 @@ def test_completion_and_the_module_are_the_command(tmp_path: Path) -> None:
 
     assert out("--version").startswith("indel ")
     words = {"COMP_WORDS": "indel ev", "COMP_CWORD": "1", "_INDEL_COMPLETE": "complete_bash"}
-    assert out(**words).split() == ["evaluate-repair", "evaluate"]
+    assert out(**words).split() == ["evaluate-repair", "evaluate", "evaluate-molecules"]
     # Which shell asks is seen from the process above; the second command keeps bash there.
     shown = subprocess.run(
         ["bash", "-c", f"'{sys.executable}' -m indel --show-completion; exit $?"],

@@ -101,9 +101,6 @@ def test_evaluate_refuses_a_model_that_has_learned_nothing_of_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     arguments = ["evaluate", "arithmetic", "--data", "arithmetic", "--examples", "2"]
-    options = [f"{name}={value}" for name, value in _bundled().items()]
-    for option in options:
-        arguments += ["--option", option]
     assert run([*arguments, "--frozen", "spans"]) == 2
     assert "was not trained with frozen tokens" in capsys.readouterr().err
 
@@ -172,10 +169,6 @@ def test_bad_pairs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def _options() -> dict[str, int]:
     start = "data.options."
     return {k.removeprefix(start): v for k, v in VERY_SMALL.items() if k.startswith(start)}
-
-
-def _bundled() -> dict[str, int]:
-    return {"numbers": 16, "max_step": 1, "min_length": 6, "max_length": 10}
 
 
 def _fits(name: str) -> bool:

@@ -24,7 +24,7 @@ def noise_levels(schedule: Schedule) -> list[float]:
     The root makes the levels of the paper's schedule about evenly spaced.
 
     >>> [round(level, 2) for level in noise_levels(Schedule.paper(28, 4, 0.6))]
-    [0.46, 0.8, 0.99, 1.0]
+    [0.45, 0.78, 0.99, 1.0]
     """
     return [max(0.0, 1.0 - each.unchanged) ** 0.5 for each in schedule.describe()]
 
