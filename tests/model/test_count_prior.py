@@ -20,6 +20,11 @@ VOCABULARY = CharacterVocabulary("acgt")
 TEXTS = ["gattacagattaca", "gattaca", "tagtagtag"] * 30
 
 
+@pytest.fixture(autouse=True)
+def _count_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("indel.training.counting.TOKENS", 20_000)
+
+
 def denoiser(contexts: int = 40, rate: float = 0.6) -> Denoiser:
     schedule = Schedule.paper(4, 4, rate)
     generator = torch.Generator().manual_seed(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from indel.data import BatchStream
+from indel.data import BatchStream, Sequences
 from indel.model import Denoiser
 
 TOKENS = 20_000_000
@@ -14,9 +14,11 @@ def fit_counts(denoiser: Denoiser, data: BatchStream) -> None:
     """Count contexts of training data, unless the denoiser has no prior or brings its counts."""
     if denoiser.prior is None or denoiser.prior.fitted:
         return
+    # Examples of a list are counted once each; a stream has no end.
+    most = data.size("train") if isinstance(data, Sequences) else TOKENS
     rows, start, found = [], 0, 0
-    while found < TOKENS and start * 2 < TOKENS:
-        batch = data.examples(start, _AT_ONCE, "train")
+    while found < TOKENS and start < most:
+        batch = data.examples(start, min(_AT_ONCE, most - start), "train")
         lengths = batch.lengths.tolist()
         rows += [row[:n] for row, n in zip(batch.tokens.numpy(), lengths, strict=True)]
         start, found = start + _AT_ONCE, found + sum(lengths)
