@@ -6,7 +6,7 @@ Its states are contexts; each step reads one token of x_0, or the sequence ends.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -98,8 +98,7 @@ class Automaton:
             weights = self.onward(weights)
             survival = float(weights.sum())
             weights = weights / survival
-        fields = {**self.__dict__, "stationary": weights[:, 0].contiguous(), "survival": survival}
-        return Automaton(**fields)
+        return replace(self, stationary=weights[:, 0].contiguous(), survival=survival)
 
 
 def _sparse(to: Tensor, source: Tensor, value: Tensor, shape: tuple[int, int]) -> Tensor:
