@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 from indel.vocabularies import CharacterVocabulary, Vocabulary
 
@@ -52,6 +52,27 @@ def is_atom(token: str) -> bool:
     ['C', '[nH]']
     """
     return _ATOM.match(token) is not None
+
+
+class OpenStructure(NamedTuple):
+    """What has begun in a SMILES string and has to end: all that its grammar remembers."""
+
+    rings: frozenset[str] = frozenset()
+    branches: int = 0
+
+    def after(self, token: str) -> OpenStructure:
+        """What is open after one more token.
+
+        >>> OpenStructure().after("C").after("1").after("(")
+        OpenStructure(rings=frozenset({'1'}), branches=1)
+        """
+        if token == "(":
+            return self._replace(branches=self.branches + 1)
+        if token == ")":
+            return self._replace(branches=self.branches - 1)
+        if token.removeprefix("%").isdecimal():
+            return self._replace(rings=self.rings ^ {token})
+        return self
 
 
 def syntax_problem(smiles: str) -> str | None:

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from indel.model.context_trees import ContextTree
+from indel.model.context_trees import ContextTree, Memory
 
 ORDER_TWO = {(0, 0): 0.9, (0, 1): 0.2, (1, 0): 0.6, (1, 1): 0.05}
 """p(next = 1 | the last two tokens)."""
@@ -81,3 +81,73 @@ def test_an_empty_row_counts_as_a_start_and_an_end() -> None:
     empty = np.array([], dtype=np.int64)
     often = ContextTree.fit([empty] * 30 + [np.array([0, 1])], size=2, states=8)
     assert often.prob[0, -1] > 0.8
+
+
+def nested_rows(count: int, seed: int = 0) -> list[np.ndarray]:
+    """Words of "(" 0, ")" 1 and 2, 3, whose parentheses are balanced and at most three deep."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(count):
+        row, depth = [], 0
+        while not (depth == 0 and row and rng.random() < 0.2):
+            possible = [2, 3] + [0] * (depth < 3) + [1] * (2 * (depth > 0))
+            token = int(rng.choice(possible))
+            depth += (token == 0) - (token == 1)
+            row.append(token)
+        rows.append(np.array(row))
+    return rows
+
+
+DEPTH = Memory(0, lambda depth, token: depth + (token == 0) - (token == 1))
+
+
+def test_a_memory_keeps_what_the_last_tokens_forget() -> None:
+    tree = ContextTree.fit(nested_rows(2000), size=4, states=300, memory=DEPTH)
+    plain = ContextTree.fit(nested_rows(2000), size=4, states=300)
+
+    def after(model: ContextTree, tokens: list[int]) -> np.ndarray:
+        state = 0
+        for token in tokens:
+            assert model.prob[state, token] > 0
+            state = int(model.follow[state, token])
+            assert model.last[state] == token
+        return model.prob[state]
+
+    long = [2, 3] * 10
+    inside, outside = [0, 0, *long], [0, *long, 1, *long]
+    assert after(tree, inside)[-1] == 0, "a word cannot end within parentheses"
+    assert after(tree, outside)[1] == 0, "nothing is left to close"
+    assert after(tree, outside)[-1] == pytest.approx(0.2, abs=0.03)
+    assert after(tree, [0, 0, 0, *long])[0] == 0, "no row is four deep"
+    np.testing.assert_allclose(after(plain, inside), after(plain, outside))
+
+
+def test_what_no_row_does_leads_to_the_token_alone() -> None:
+    tree = ContextTree.fit(nested_rows(500), size=4, states=300, memory=DEPTH)
+    assert tree.last[:5].tolist() == [4, 0, 1, 2, 3]
+    lost = int(tree.follow[0, 1])
+    assert tree.prob[0, 1] == 0 and lost == 2
+    assert int(tree.follow[lost, 3]) == 4, "it stays so"
+    assert (tree.prob[1:5] > 0).all(), "then nothing is impossible"
+    np.testing.assert_allclose(tree.prob.sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_contexts_with_a_memory_are_counted_by_hand() -> None:
+    rows = nested_rows(300)
+    tree = ContextTree.fit(rows, size=4, states=300, memory=DEPTH)
+    remembered, context = np.zeros(5), np.zeros(5)
+    for row in rows:
+        depth = np.cumsum((row == 0).astype(int) - (row == 1))
+        follows = np.append(row[1:], 4)
+        remembered += np.bincount(follows[depth == 2], minlength=5)
+        context += np.bincount(follows[(depth == 2) & (row == 0)], minlength=5)
+    different = (context > 0).sum()
+    expected = context + different * remembered / remembered.sum()
+    # In these words the depth says it all, so no context has two tokens.
+    state = int(tree.follow[tree.follow[0, 0], 0])
+    np.testing.assert_allclose(tree.prob[state], expected / expected.sum(), rtol=1e-9)
+
+
+def test_too_few_contexts_for_a_memory_are_refused() -> None:
+    with pytest.raises(ValueError, match="states must be at least 1[0-9], got 6"):
+        ContextTree.fit(nested_rows(300), size=4, states=6, memory=DEPTH)

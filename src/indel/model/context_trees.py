@@ -2,7 +2,8 @@
 
 The contexts are the states of an automaton. A context is kept if it predicts the training data
 better than the context without its oldest token, by more than a threshold; so frequent contexts
-are long, and rare ones short.
+are long, and rare ones short. Where tokens far apart depend on each other by a grammar, a context
+is the last tokens and a `Memory` of all that was read.
 
 Reference: Ron, Singer, Tishby 1996 (probabilistic suffix automata); Witten and Bell 1991
 (interpolated counts)
@@ -10,17 +11,26 @@ Reference: Ron, Singer, Tishby 1996 (probabilistic suffix automata); Witten and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 LONGEST_CONTEXT = 6
 LEAST_GAIN = 12.0
 """In nats: a context that gains less is as likely an accident of the training data."""
 
 Codes = Int[np.ndarray, " _"]
+
+
+class Memory(NamedTuple):
+    """What is remembered of all tokens that were read; the same after the same tokens."""
+
+    start: Any
+    after: Callable[[Any, int], Any]
+    """What is remembered after one more token; it can be a key of a dictionary."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,16 +40,29 @@ class ContextTree:
     prob: Float[np.ndarray, "states symbols"]
     """p(token | context), and in the last column p(end | context)."""
     follow: Int[np.ndarray, "states tokens"]
-    """The state after a token: the longest suffix of context and token that is a state."""
+    """The state after a token: the longest suffix of context and token that is a state.
+
+    After a token that never follows what is remembered, it is that of the token alone.
+    """
+    last: Int[np.ndarray, " states"]
+    """The token that a state has just read; K for the start."""
 
     @classmethod
-    def fit(cls, rows: Sequence[Int[np.ndarray, " _"]], size: int, states: int) -> ContextTree:
+    def fit(
+        cls,
+        rows: Sequence[Int[np.ndarray, " _"]],
+        size: int,
+        states: int,
+        memory: Memory | None = None,
+    ) -> ContextTree:
         """The tree of at most so many contexts that predicts the rows best.
 
         Args:
             rows: Sequences of tokens 0…size−1.
             size: The number K of regular tokens.
-            states: The most contexts; at least K + 1.
+            states: The most contexts; at least K + 1, and with a memory one for each token after
+                each memory that occurs.
+            memory: What is remembered beside the last tokens; nothing by default.
 
         Returns:
             The tree.
@@ -50,15 +73,14 @@ class ContextTree:
         """
         if states < size + 1:
             raise ValueError(f"states must be at least {size + 1}, got {states}")
-        boundary = np.array([size])
-        text = np.concatenate([boundary, *(part for row in rows for part in (row, boundary))])
-        counts = _Counts.of(text, size)
+        grammar = _Grammar.none(size) if memory is None else _Grammar.found(rows, size, memory)
+        counts = _Counts.of(rows, grammar)
         threshold = LEAST_GAIN
-        levels = _levels(counts, size, threshold, states)
+        levels = counts.levels(threshold, states)
         while levels is None:
             threshold *= 1.5
-            levels = _levels(counts, size, threshold, states)
-        return _automaton(levels, size)
+            levels = counts.levels(threshold, states)
+        return _automaton(levels, grammar)
 
     def frequent(self, most: int) -> tuple[Codes, Codes, Float[np.ndarray, " transitions"]]:
         """The state before, the token and p(token | state) of the most likely transitions.
@@ -70,7 +92,7 @@ class ContextTree:
         prob = self.prob[:, :-1]
         if prob.size > most:
             least = np.partition(prob, prob.size - most, axis=None)[prob.size - most]
-            state, token = np.nonzero(prob >= least)
+            state, token = np.nonzero((prob >= least) & (prob > 0))
         else:
             state, token = np.nonzero(prob)
         state, token = state[:most], token[:most]
@@ -78,70 +100,174 @@ class ContextTree:
 
 
 @dataclass(frozen=True, eq=False)
-class _Counts:
-    """How often each group of tokens occurs, by the number of tokens."""
+class _Grammar:
+    """The memories that occur, by number: 0 is that of the start.
 
-    groups: list[tuple[Codes, Codes]]
-    """For n = 1, 2, …: codes of n tokens with the newest as last digit, and their counts."""
+    The last one remembers nothing: it is where a sequence goes that does what no row does.
+    """
+
+    size: int
+    after: Int[np.ndarray, "memories tokens"]
 
     @classmethod
-    def of(cls, text: Int[np.ndarray, " length"], size: int) -> _Counts:
-        base = size + 1
-        # A group must not reach over a boundary: only its first and last symbol may be one.
-        ends = text == size
-        found = []
-        codes, inside = np.zeros(len(text), dtype=np.int64), np.ones(len(text), dtype=bool)
-        for n in range(1, LONGEST_CONTEXT + 2):
-            if base**n >= 2**62:
-                break
-            length = max(len(text) - n + 1, 0)
-            codes = codes[:length] * base + text[n - 1 :]
-            inside = inside[:length]
-            if n > 2:
-                inside &= ~ends[n - 2 : n - 2 + length]
-            found.append(np.unique(codes[inside], return_counts=True))
-        return cls(found)
+    def none(cls, size: int) -> _Grammar:
+        return cls(size, np.zeros((1, size), dtype=np.int64))
+
+    @classmethod
+    def found(cls, rows: Sequence[Int[np.ndarray, " _"]], size: int, memory: Memory) -> _Grammar:
+        numbers: dict[Any, int] = {memory.start: 0}
+        known: list[Any] = [memory.start]
+        steps: list[Codes] = [np.full(size, -1)]
+        place = np.zeros(len(rows), dtype=np.int64)
+        lengths = np.array([len(row) for row in rows])
+        for i in range(int(lengths.max(initial=0))):
+            going = np.flatnonzero(lengths > i)
+            token = np.array([rows[row][i] for row in going])
+            for code in np.unique(place[going] * size + token):
+                here, read = divmod(int(code), size)
+                if steps[here][read] < 0:
+                    then = memory.after(known[here], read)
+                    if then not in numbers:
+                        numbers[then] = len(known)
+                        known.append(then)
+                        steps.append(np.full(size, -1))
+                    steps[here][read] = numbers[then]
+            place[going] = np.stack(steps)[place[going], token]
+        after = np.stack([*steps, np.full(size, len(known))])
+        return cls(size, np.where(after < 0, len(known), after))
+
+    @property
+    def memories(self) -> int:
+        return len(self.after)
+
+    @property
+    def nothing(self) -> int:
+        """The memory that remembers nothing."""
+        return self.memories - 1
+
+    def places(self, rows: Sequence[Int[np.ndarray, " _"]]) -> Codes:
+        """The memory after the boundary before each row and after each of its tokens."""
+        if self.memories == 1:
+            return np.zeros(sum(map(len, rows)) + len(rows) + 1, dtype=np.int64)
+        lengths = np.array([len(row) for row in rows])
+        found = np.zeros((len(rows), int(lengths.max(initial=0)) + 1), dtype=np.int64)
+        for i in range(found.shape[1] - 1):
+            going = np.flatnonzero(lengths > i)
+            token = np.array([rows[row][i] for row in going])
+            found[going, i + 1] = self.after[found[going, i], token]
+        inside = np.arange(found.shape[1]) <= lengths[:, None]
+        return np.append(found[inside], 0)
 
 
 Level = tuple[Codes, Float[np.ndarray, "_ symbols"]]
+"""Contexts of equally many tokens, sorted, and p(symbol | context).
+
+A code has the memory as last digit, before it the tokens, the newest last.
+"""
 
 
-def _levels(counts: _Counts, size: int, threshold: float, states: int) -> list[Level] | None:
-    """The contexts of 1, 2, … tokens with their predictions; None if there are too many."""
-    base = size + 1
-    letters, number = counts.groups[0]
-    # A uniform share for each symbol, so that none is impossible.
-    root = np.full(base, 1.0 / base)
-    root[letters] += number
-    root /= root.sum()
-    levels: list[Level] = [(np.zeros(1, dtype=np.int64), root[None])]
-    total = 0
-    for order, (groups, number) in enumerate(counts.groups[1:], start=1):
-        shorter, prob_shorter = levels[-1]
-        histories = np.unique(groups // base)
-        suffix, known = _find(shorter, histories % base ** (order - 1))
-        # To arrive at a context the automaton has to stand in the context without its last token.
-        _, reachable = _find(shorter, histories // base)
-        chosen = known & reachable
-        contexts, below = histories[chosen], prob_shorter[suffix[chosen]]
-        seen = _followers(contexts, groups, number, base)
-        different = (seen > 0).sum(axis=1, keepdims=True)
-        prob = (seen + different * below) / (seen.sum(axis=1, keepdims=True) + different)
-        if order == 1:
-            every = np.tile(root, (base, 1))
-            every[contexts] = prob
-            contexts, prob = np.arange(base), every
-        else:
-            gain = (seen * np.log(prob / below)).sum(axis=1)
-            kept = gain > threshold
-            contexts, prob = contexts[kept], prob[kept]
-        if len(contexts) == 0:
-            break
-        total += len(contexts)
-        if total > states:
-            return None
-        levels.append((contexts, prob))
-    return levels[1:]
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """How often each symbol follows each context."""
+
+    grammar: _Grammar
+    groups: list[tuple[Codes, Codes]]
+    """For contexts of 0, 1, … tokens: codes of a context and a symbol, and their counts."""
+
+    @classmethod
+    def of(cls, rows: Sequence[Int[np.ndarray, " _"]], grammar: _Grammar) -> _Counts:
+        base, memories = grammar.size + 1, grammar.memories
+        boundary = np.array([grammar.size])
+        text = np.concatenate([boundary, *(part for row in rows for part in (row, boundary))])
+        memory = grammar.places(rows)
+        # A context must not reach over a boundary: only its oldest symbol may be one.
+        ends = text == grammar.size
+        found = []
+        length = len(text) - 1
+        codes, inside = np.zeros(length, dtype=np.int64), np.ones(length, dtype=bool)
+        for n in range(LONGEST_CONTEXT + 1):
+            if base ** (n + 1) * memories >= 2**62:
+                break
+            if n:
+                length -= n > 1
+                codes = text[:length] * base ** (n - 1) + codes[len(codes) - length :]
+                inside = inside[len(inside) - length :]
+                if n > 1:
+                    inside = inside & ~ends[1 : length + 1]
+            start = len(text) - 1 - length
+            whole = (codes * memories + memory[start:-1]) * base + text[start + 1 :]
+            found.append(np.unique(whole[inside], return_counts=True))
+        return cls(grammar, found)
+
+    def levels(self, threshold: float, states: int) -> list[Level] | None:
+        """The contexts of 1, 2, … tokens with their predictions; None if there are too many."""
+        size, memories = self.grammar.size, self.grammar.memories
+        base, total = size + 1, 0
+        levels = [self._memories()]
+        for order, (groups, number) in enumerate(self.groups[1:], start=1):
+            shorter, prob_shorter = levels[-1]
+            tokens, memory = np.divmod(np.unique(groups // base), memories)
+            suffix, known = _find(shorter, tokens % base ** (order - 1) * memories + memory)
+            if order > 1:
+                known &= self._reachable(shorter, tokens * memories + memory, base**order)
+            contexts = (tokens * memories + memory)[known]
+            below = prob_shorter[suffix[known]]
+            seen = _followers(contexts, groups, number, base)
+            prob = _interpolated(seen, below)
+            if order == 1:
+                contexts, prob = self._with_tokens_alone(contexts, prob)
+            else:
+                possible = seen > 0
+                gain = seen[possible] * np.log(prob[possible] / below[possible])
+                kept = np.bincount(np.nonzero(possible)[0], gain, len(seen)) > threshold
+                contexts, prob = contexts[kept], prob[kept]
+            if len(contexts) == 0:
+                break
+            total += len(contexts)
+            if total > states:
+                if order == 1:
+                    raise ValueError(f"states must be at least {total}, got {states}")
+                return None
+            levels.append((contexts, prob))
+        return levels[1:]
+
+    def _memories(self) -> Level:
+        """What follows each memory, whatever the last tokens are."""
+        base, grammar = self.grammar.size + 1, self.grammar
+        groups, number = self.groups[0]
+        seen = np.zeros((grammar.memories, base))
+        seen[groups // base, groups % base] = number
+        # A uniform share for each symbol, so that none is impossible.
+        seen[grammar.nothing] = seen.sum(axis=0) + 1.0 / base
+        return np.arange(grammar.memories), seen / seen.sum(axis=1, keepdims=True)
+
+    def _with_tokens_alone(self, contexts: Codes, prob: Float[np.ndarray, "_ symbols"]) -> Level:
+        """Contexts of one token, and those of each token with nothing remembered."""
+        grammar = self.grammar
+        base, memories = grammar.size + 1, grammar.memories
+        groups, number = self.groups[1]
+        seen = np.zeros((base, base))
+        np.add.at(seen, (groups // base // memories, groups % base), number)
+        below = np.broadcast_to(self._memories()[1][grammar.nothing], seen.shape)
+        alone = np.arange(base if memories == 1 else grammar.size)
+        remembers = contexts % memories < grammar.nothing
+        every = np.r_[contexts[remembers], alone * memories + grammar.nothing]
+        order = np.argsort(every)
+        found = np.concatenate([prob[remembers], _interpolated(seen, below)[alone]])
+        return every[order], found[order]
+
+    def _reachable(self, shorter: Codes, contexts: Codes, limit: int) -> Bool[np.ndarray, " _"]:
+        """To arrive at a context the automaton has to stand in the one without its last token."""
+        return np.isin(contexts, _grown(shorter, self.grammar, limit))
+
+
+def _interpolated(
+    seen: Float[np.ndarray, "_ symbols"], below: Float[np.ndarray, "_ symbols"]
+) -> Float[np.ndarray, "_ symbols"]:
+    """Counts, and as many more as there are different symbols, spread as in the shorter context."""
+    different = (seen > 0).sum(axis=1, keepdims=True)
+    total = seen.sum(axis=1, keepdims=True) + different
+    return np.where(total > 0, (seen + different * below) / np.maximum(total, 1.0), below)
 
 
 def _followers(
@@ -154,24 +280,35 @@ def _followers(
     return seen
 
 
-def _automaton(levels: list[Level], size: int) -> ContextTree:
-    base = size + 1
+def _grown(contexts: Codes, grammar: _Grammar, limit: int) -> Int[np.ndarray, "_ tokens"]:
+    """Contexts after each token, without the oldest tokens where the code reaches the limit."""
+    base, memories = grammar.size + 1, grammar.memories
+    token = np.arange(grammar.size)
+    tokens, memory = np.divmod(contexts[:, None], memories)
+    return (tokens * base + token) % limit * memories + grammar.after[memory, token]
+
+
+def _automaton(levels: list[Level], grammar: _Grammar) -> ContextTree:
+    base, memories, size = grammar.size + 1, grammar.memories, grammar.size
     starts = np.cumsum([0, *(len(contexts) for contexts, _ in levels)])
     follow = np.zeros((starts[-1], size), dtype=np.int64)
     for order, (contexts, _) in enumerate(levels, start=1):
         open_ = np.ones((len(contexts), size), dtype=bool)
         here = follow[starts[order - 1] : starts[order]]
         for longer in range(min(order + 1, len(levels)), 0, -1):
-            grown = (contexts[:, None] * base + np.arange(size)) % base**longer
+            grown = _grown(contexts, grammar, base**longer)
             place, known = _find(levels[longer - 1][0], grown)
             found = known & open_
             here[found] = (starts[longer - 1] + place)[found]
             open_ &= ~known
-    # The boundary, the last one-token context, becomes state 0.
-    order_of = np.r_[size, np.arange(size), np.arange(base, starts[-1])]
+    # The start becomes state 0, and each token alone the states after it.
+    alone = np.arange(size) * memories + grammar.nothing
+    first = np.searchsorted(levels[0][0], np.r_[size * memories, alone])
+    order_of = np.r_[first, np.setdiff1d(np.arange(starts[-1]), first)]
     new_number = np.argsort(order_of)
     prob = np.concatenate([prob for _, prob in levels])
-    return ContextTree(prob[order_of], new_number[follow[order_of]])
+    last = np.concatenate([contexts // memories % base for contexts, _ in levels])
+    return ContextTree(prob[order_of], new_number[follow[order_of]], last[order_of])
 
 
 def _find(

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from indel.batch import Batch
 from indel.model.automata import Automaton
-from indel.model.context_trees import ContextTree
+from indel.model.context_trees import ContextTree, Memory
 from indel.model.edit_posterior import edit_posterior
 from indel.model.edit_weights import EditWeights
 from indel.process.tables import Tables
@@ -69,18 +69,16 @@ class CountPrior(nn.Module):
         return bool((self.prob > 0).any())
 
     @torch.no_grad()
-    def fit(self, rows: Sequence[Int[np.ndarray, " _"]]) -> None:
+    def fit(self, rows: Sequence[Int[np.ndarray, " _"]], memory: Memory | None = None) -> None:
         """Count the contexts of some sequences."""
-        tree = ContextTree.fit(rows, self.vocab_size, self.contexts)
+        tree = ContextTree.fit(rows, self.vocab_size, self.contexts, memory)
         state, token, prob = tree.frequent(len(self.prob))
-        last = np.full(len(tree.prob), self.vocab_size)
-        last[tree.follow] = np.arange(self.vocab_size)
         symbols = np.bincount(np.concatenate(rows), minlength=self.vocab_size) + 1.0
         for buffer, values in (
             (self.source, state),
             (self.target, tree.follow[state, token]),
             (self.prob, prob),
-            (self.last, last),
+            (self.last, tree.last),
             (self.end, tree.prob[:, -1]),
             (self.common, symbols / symbols.sum()),
         ):

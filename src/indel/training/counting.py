@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from indel.data import BatchStream, Sequences
 from indel.model import Denoiser
+from indel.model.context_trees import Memory
+from indel.smiles import OpenStructure, SmilesVocabulary
+from indel.training.errors import TrainingError
+from indel.vocabularies import Vocabulary
 
 TOKENS = 20_000_000
 """Of the training data; more changes the counts of the kept contexts hardly."""
@@ -22,4 +26,15 @@ def fit_counts(denoiser: Denoiser, data: BatchStream) -> None:
         lengths = batch.lengths.tolist()
         rows += [row[:n] for row, n in zip(batch.tokens.numpy(), lengths, strict=True)]
         start, found = start + _AT_ONCE, found + sum(lengths)
-    denoiser.prior.fit(rows)
+    try:
+        denoiser.prior.fit(rows, _memory(data.vocabulary))
+    except ValueError as error:
+        raise TrainingError(f"model.contexts = {denoiser.prior.contexts}: {error}") from None
+
+
+def _memory(vocabulary: Vocabulary) -> Memory | None:
+    """What a grammar of the sequences remembers, where we know one."""
+    if not isinstance(vocabulary, SmilesVocabulary):
+        return None
+    tokens = vocabulary.tokens
+    return Memory(OpenStructure(), lambda structure, token: structure.after(tokens[token]))
