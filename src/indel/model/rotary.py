@@ -16,6 +16,7 @@ from indel.model.positions import RelativePositions, check_buckets
 _NORM_EPSILON = 1e-6
 # Compiled code is specialized on the length: lengths are rounded up, so that few are compiled.
 _COMPILED_LENGTHS = 16
+_MOST_COMPILED = 64
 # With q and k normed, ⟨q, k⟩/√d has variance 1 at first; doubled, heads see contents besides
 # the local biases from the start.
 INITIAL_SCALE = 2.0
@@ -103,6 +104,9 @@ class RotaryTransformer(nn.Module):
     def compile(self, *args: Any, **options: Any) -> None:
         """Compile the layers, one code for all of them, for a few static lengths."""
         self._length_multiple = _COMPILED_LENGTHS
+        # Each length has its own code; torch compiles no more beyond its limit.
+        dynamo = torch._dynamo.config
+        dynamo.recompile_limit = max(dynamo.recompile_limit, _MOST_COMPILED)
         for layer in self.layers:
             layer.compile(*args, **{**options, "dynamic": False})
 
