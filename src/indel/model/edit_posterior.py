@@ -98,17 +98,6 @@ class _Channel:
         )
 
 
-class _Reached(NamedTuple):
-    """Where x_0 can be one token after a place, by the number n of deletions before that token."""
-
-    told: list[Float[Tensor, "states batch"]]
-    """M (β̄ M)ⁿ A for n = 0…remembered."""
-    tail: Float[Tensor, " batch"]
-    """The mass of all larger n, which stands at the stationary distribution."""
-    total: Float[Tensor, "states batch"]
-    """The sum over all n."""
-
-
 @dataclass(frozen=True, eq=False)
 class _Passes:
     model: Automaton
@@ -123,82 +112,105 @@ class _Passes:
     def posterior(self) -> EditPosterior:
         """Both passes, and at each place their product."""
         before, reached = self._forward()
-        channel, (length, _, rows) = self.channel, self.channel.kept.shape
-        size, device = len(self.model.common), channel.kept.device
-        kept = torch.empty(rows, length, size, device=device)
-        inserted = torch.empty(rows, length, device=device)
-        deletions = torch.zeros(rows, length + 1, self.counts + 1, device=device)
-        ended = self.model.end[:, None].expand(-1, rows)
-        message = channel.stop * self._over_deletions(ended)
-        for i in range(length - 1, -1, -1):
-            here = reached[i]
-            stays = message * channel.kept[i].index_select(0, self.model.last)
-            paired = channel.stop * channel.pair[i]
-            # The next token of x_0, and what follows agrees.
-            source = channel.stop * (self.model.by_token @ (here.total * message))
-            same = (before[i] * message).sum(dim=0)
-            kept[:, i] = source.T
-            # Weights of a kind that q cannot make are 0/0: they are 0.
-            alone = source.sum(dim=0) * channel.pair[i] / channel.insert[i]
-            inserted[:, i] = same + alone.nan_to_num(posinf=0.0)
-            numbers = self._spread(channel.stop * self._by_number(here, stays))
-            numbers[:, 1:] += self._spread(paired * self._by_number(here, message))[:, :-1]
-            numbers[:, 0] += same * channel.insert[i]
-            deletions[:, i] = _normalized(numbers, dim=1)
-            moved = self._over_deletions(self.model.backward(stays + channel.pair[i] * message))
-            earlier = torch.addcmul(channel.stop * moved, message, channel.insert[i])
-            # A factor of its own for each row keeps numbers from vanishing.
-            earlier = (earlier / earlier.amax(dim=0)).nan_to_num()
-            message = torch.where(i < self.seen.lengths, earlier, message)
+        sources, same = self._backward(before, reached)
+        channel = self.channel
+        by_source = channel.stop * sources.sum(dim=2)
+        # Weights of a kind that q cannot make are 0/0: they are 0.
+        alone = by_source.sum(dim=1) * channel.pair / channel.insert
+        inserted = same + alone.nan_to_num(posinf=0.0)
+        stays = (sources * channel.kept[:, :-1, None]).sum(dim=1)
+        paired = channel.pair[:, None] * sources.sum(dim=1)
+        numbers = self._spread(channel.stop * stays)
+        numbers[:, 1:] += self._spread(channel.stop * paired)[:, :-1]
+        numbers[:, 0] += same * channel.insert
+        deletions = torch.nn.functional.pad(
+            _normalized(numbers, dim=1).permute(2, 0, 1), (0, 0, 0, 1)
+        )
         where = self.seen.lengths[:, None, None].expand(-1, 1, self.counts + 1)
         at_end = self._at_end(before)[:, None]
-        return EditPosterior(kept, inserted, deletions.scatter(1, where, at_end))
+        return EditPosterior(
+            by_source.permute(2, 0, 1).contiguous(),
+            inserted.T.contiguous(),
+            deletions.scatter(1, where, at_end),
+        )
 
-    def _forward(self) -> tuple[list[Float[Tensor, "states batch"]], list[_Reached]]:
+    def _forward(
+        self,
+    ) -> tuple[list[Float[Tensor, "states batch"]], list[list[Float[Tensor, "states batch"]]]]:
         """A_i at i = 0…length, each row with a factor of its own, and one token after each."""
         channel, (length, _, rows) = self.channel, self.channel.kept.shape
         start = torch.zeros(len(self.model.end), rows, device=channel.kept.device)
         start[0] = 1.0
         before, reached = [start], []
+        replaced = channel.stop * (channel.kept + channel.pair[:, None])
         for i in range(length):
             here = self._reached(before[i])
-            replaced = channel.stop * (channel.kept[i] + channel.pair[i])
-            weights = here.total * replaced.index_select(0, self.model.last)
+            weights = here[0] + here[1] if self.deleting else here[0].clone()
+            for each in here[2:]:
+                weights += each
+            weights *= replaced[i].index_select(0, self.model.last)
             weights.addcmul_(before[i], channel.insert[i])
-            # Padding is impossible: 0/0.
-            before.append((weights / weights.sum(dim=0)).nan_to_num_())
+            before.append(weights.mul_(_inverse(weights.sum(dim=0))))
             reached.append(here)
         return before, reached
 
-    def _reached(self, weights: Float[Tensor, "states batch"]) -> _Reached:
-        told = [self.model.onward(weights)]
-        for _ in range(self.remembered):
-            told.append(self.model.onward(told[-1]).mul_(self.channel.delete))
-        if not self.deleting:
-            return _Reached(told, torch.zeros_like(self.channel.delete), told[0].clone())
-        total = told[0].clone()
-        for each in told[1:]:
-            total += each
-        ratio = self.channel.delete * self.model.survival
-        tail = ratio * told[-1].sum(dim=0) / (1.0 - ratio)
-        total.addcmul_(self.model.stationary[:, None], tail)
-        return _Reached(told, tail, total)
+    def _reached(
+        self, weights: Float[Tensor, "states batch"]
+    ) -> list[Float[Tensor, "states batch"]]:
+        """Where x_0 can be one token later, by the number n of deletions before that token.
 
-    def _by_number(
-        self, here: _Reached, message: Float[Tensor, "states batch"]
-    ) -> Float[Tensor, "numbers batch"]:
-        """The weight of n = 0…remembered deletions, and of all larger n together."""
-        weights = [(each * message).sum(dim=0) for each in here.told]
-        if self.deleting:
-            weights.append(here.tail * (self.model.stationary @ message))
-        return torch.stack(weights)
+        M (β̄ M)ⁿ A for n = 0…remembered, then all larger n, at the stationary distribution.
+        """
+        told = [self.model.onward(weights)]
+        if not self.deleting:
+            return told
+        delete = self.channel.delete
+        for _ in range(self.remembered):
+            told.append(self.model.onward(told[-1]).mul_(delete))
+        ratio = delete * self.model.survival
+        tail = ratio * told[-1].sum(dim=0) / (1.0 - ratio)
+        return [*told, self.model.stationary[:, None] * tail]
+
+    def _backward(
+        self,
+        before: list[Float[Tensor, "states batch"]],
+        reached: list[list[Float[Tensor, "states batch"]]],
+    ) -> tuple[Float[Tensor, "length tokens numbers batch"], Float[Tensor, "length batch"]]:
+        """At each place: the next token of x_0 is v after n deletions, or x_0 stays where it is.
+
+        Both agree with all that follows, up to a factor.
+        """
+        channel, (length, _, rows) = self.channel, self.channel.kept.shape
+        size, device = len(self.model.common), channel.kept.device
+        kinds = self.remembered + 2 if self.deleting else 1
+        sources = torch.empty(length, size, kinds, rows, device=device)
+        same = torch.empty(length, rows, device=device)
+        agreeing = torch.empty(len(self.model.end), kinds, rows, device=device)
+        used = channel.kept + channel.pair[:, None]
+        shortest = min(self.seen.lengths.tolist(), default=0)
+        ended = self.model.end[:, None].expand(-1, rows)
+        message = channel.stop * self._over_deletions(ended)
+        for i in range(length - 1, -1, -1):
+            for kind, here in enumerate(reached[i]):
+                torch.mul(here, message, out=agreeing[:, kind])
+            by_token = self.model.by_token @ agreeing.flatten(1)
+            sources[i] = by_token.unflatten(1, (kinds, rows))
+            same[i] = (before[i] * message).sum(dim=0)
+            read = message * used[i].index_select(0, self.model.last)
+            earlier = self._over_deletions(self.model.backward(read)).mul_(channel.stop)
+            earlier.addcmul_(message, channel.insert[i])
+            # A factor of its own for each row keeps numbers from vanishing.
+            earlier.mul_(_inverse(earlier.amax(dim=0)))
+            inside = i < shortest
+            message = earlier if inside else torch.where(i < self.seen.lengths, earlier, message)
+        return sources, same
 
     def _over_deletions(
         self, value: Float[Tensor, "states batch"]
     ) -> Float[Tensor, "states batch"]:
         """Dᵀ value: any number of tokens of x_0 may be deleted first."""
         if not self.deleting:
-            return value
+            return value.clone()
         delete, total, each = self.channel.delete, value.clone(), value
         for _ in range(self.remembered):
             each = self.model.backward(each).mul_(delete)
@@ -207,29 +219,36 @@ class _Passes:
         later = later / (1.0 - delete * self.model.survival)
         return total.addcmul_(self.lasting[:, None], later)
 
-    def _spread(self, weights: Float[Tensor, "numbers batch"]) -> Float[Tensor, "batch counts"]:
+    def _spread(
+        self, weights: Float[Tensor, "*places numbers batch"]
+    ) -> Float[Tensor, "*places counts batch"]:
         """Weights of n = 0…counts, where the last given one is that of all larger n together."""
-        found = torch.zeros(weights.shape[1], self.counts + 1, device=weights.device)
+        *places, _, rows = weights.shape
+        found = torch.zeros(*places, self.counts + 1, rows, device=weights.device)
         told = min(self.remembered, self.counts) + 1
-        found[:, :told] = weights[:told].T
+        found[..., :told, :] = weights[..., :told, :]
         if self.deleting and self.counts > self.remembered:
             further = torch.arange(self.counts - self.remembered, device=weights.device)
-            ratio = (self.channel.delete * self.model.survival)[:, None]
-            found[:, told:] = weights[-1][:, None] * (1.0 - ratio) * ratio**further
+            ratio = self.channel.delete * self.model.survival
+            found[..., told:, :] = weights[..., -1:, :] * (1.0 - ratio) * ratio ** further[:, None]
         return found
 
     def _at_end(self, before: list[Float[Tensor, "states batch"]]) -> Float[Tensor, "batch counts"]:
         """P(n) in the slot before the end."""
         places = enumerate(self.seen.lengths.tolist())
         last = torch.stack([before[length][:, row] for row, length in places], dim=1)
-        end, delete = self.model.end, self.channel.delete
-        weights = [end @ last]
+        weights = (self.model.end @ last)[None]
         if self.deleting:
-            here = self._reached(last)
-            weights += [delete * (end @ each) for each in here.told[: self.remembered]]
-            after = delete * (end @ here.told[-1] + here.tail * (end @ self.model.stationary))
-            weights.append(after)
-        return _normalized(self._spread(torch.stack(weights)), dim=1)
+            *told, tail = self._reached(last)
+            told[-1] = told[-1] + tail
+            after = [self.channel.delete * (self.model.end @ each) for each in told]
+            weights = torch.cat([weights, torch.stack(after)])
+        return _normalized(self._spread(weights), dim=0).T
+
+
+def _inverse(weights: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+    """1/weights, or 0 for 0: padding is impossible."""
+    return weights.reciprocal().nan_to_num(posinf=0.0)
 
 
 def _normalized(weights: Float[Tensor, "*shape"], dim: int) -> Float[Tensor, "*shape"]:
