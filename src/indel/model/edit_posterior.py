@@ -9,20 +9,27 @@ place in x_t, and sums over all x_0 and all alignments are a forward and a backw
 M goes one token further in x_0, D = Σ_n (β̄ M)ⁿ passes over deleted tokens, and Q̄ looks at the
 last token of a state. After some deletions in one slot the state is forgotten: from there on the
 sum over n continues from the stationary distribution of M.
+
+A frozen token v is exempt from q, so its Q̄ is the identity, 1[· = v], and its ᾱ is 0. Where no gap
+is, nothing can have been deleted: D = I. Gaps are corrupted each by itself, but a model of x_0 spans
+them all, so what is frozen says something about the gaps on both sides, and they about each other.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from indel.batch import Batch
 from indel.model.automata import Automaton
 from indel.process.tables import JumpTables
+
+
+_LARGEST_RATIO = 1.0 - 1e-6
 
 
 class EditPosterior(NamedTuple):
@@ -36,6 +43,15 @@ class EditPosterior(NamedTuple):
     """P(n tokens of x_0 were deleted in this slot); sums to 1 up to the counts left out."""
 
 
+class HeldPlaces(NamedTuple):
+    """Where q does nothing."""
+
+    frozen: Bool[Tensor, "batch length"]
+    """Tokens that are what they were in x_0."""
+    open_slots: Bool[Tensor, "batch length+1"]
+    """Slots in which tokens of x_0 can have been deleted."""
+
+
 def edit_posterior(
     model: Automaton,
     jump: JumpTables,
@@ -44,6 +60,7 @@ def edit_posterior(
     *,
     counts: int,
     remembered: int,
+    held: HeldPlaces | None = None,
 ) -> EditPosterior:
     """The posterior of the edits for x_t without INS.
 
@@ -54,11 +71,30 @@ def edit_posterior(
         t: The time of each sequence.
         counts: Numbers of deletions 0…counts are told apart.
         remembered: After so many deletions in one slot the state of the model is forgotten.
+        held: Which tokens are frozen, and which slots lie in gaps.
 
     Returns:
         The weights.
     """
     channel = _Channel.of(jump, seen, t)
+    channel = channel if held is None else channel.holding(seen, held)
+    return _passed(model, channel, seen, counts, remembered)
+
+
+def gap_posterior(
+    model: Automaton, frozen: Batch, held: HeldPlaces, *, counts: int, remembered: int
+) -> EditPosterior:
+    """The same where nothing but the frozen tokens is known: all else in the gaps is deleted.
+
+    `deletions` is then the law of the number of tokens that x_0 has in each gap.
+    """
+    channel = _Channel.unseen(frozen, len(model.common)).holding(frozen, held)
+    return _passed(model, channel, frozen, counts, remembered)
+
+
+def _passed(
+    model: Automaton, channel: _Channel, seen: Batch, counts: int, remembered: int
+) -> EditPosterior:
     deleting = bool((channel.delete > 0).any())
     told = remembered if deleting else 0
     return _Passes(
@@ -76,7 +112,10 @@ class _Channel:
     """Q̄_t[x, z] − keep·Ā_t[x, z]: x was deleted and z inserted in its place."""
     insert: Float[Tensor, "length batch"]
     stop: Float[Tensor, " batch"]
-    delete: Float[Tensor, " batch"]
+    delete: Float[Tensor, "length+1 batch"]
+    """In the slot before each token, and after the last one."""
+    free: Bool[Tensor, "length batch"]
+    """Tokens that q may have inserted."""
 
     @classmethod
     def of(cls, jump: JumpTables, seen: Batch, t: Int[Tensor, " batch"]) -> _Channel:
@@ -94,7 +133,31 @@ class _Channel:
             (pair * seen.mask).clamp_min(0.0).float().T.contiguous(),
             jump.insert_prob(time, z).float().T.contiguous(),
             jump.stop[t].float(),
-            jump.delete[t].float(),
+            jump.delete[t].float().expand(seen.width + 1, -1),
+            seen.mask.T,
+        )
+
+    @classmethod
+    def unseen(cls, frozen: Batch, size: int) -> _Channel:
+        """What is not frozen is deleted."""
+        length, rows = frozen.width, len(frozen)
+        none = torch.zeros(length, rows, device=frozen.device)
+        one = torch.ones(rows, device=frozen.device)
+        kept = none[:, None].expand(-1, size + 1, -1)
+        return cls(kept, none, none, one, one.expand(length + 1, -1), none.bool())
+
+    def holding(self, seen: Batch, held: HeldPlaces) -> _Channel:
+        """Frozen tokens come from their likes, and nothing is deleted outside of gaps."""
+        symbols = self.kept.shape[1]
+        own = torch.nn.functional.one_hot(seen.tokens.clamp(0, symbols - 2), symbols)
+        frozen = held.frozen.T
+        return replace(
+            self,
+            kept=torch.where(frozen[:, None], own.permute(1, 2, 0).to(self.kept), self.kept),
+            pair=self.pair.masked_fill(frozen, 0.0),
+            insert=self.insert.masked_fill(frozen, 0.0),
+            delete=self.delete.masked_fill(~held.open_slots.T, 0.0),
+            free=self.free & ~frozen,
         )
 
 
@@ -129,9 +192,10 @@ class _Passes:
         inserted = torch.empty(rows, length, device=device)
         deletions = torch.zeros(rows, length + 1, self.counts + 1, device=device)
         ended = self.model.end[:, None].expand(-1, rows)
-        message = channel.stop * self._over_deletions(ended)
+        at_end = channel.delete.gather(0, self.seen.lengths[None])[0]
+        message = channel.stop * self._over_deletions(ended, at_end)
         for i in range(length - 1, -1, -1):
-            here = reached[i]
+            here, delete = reached[i], channel.delete[i]
             stays = message * channel.kept[i].index_select(0, self.model.last)
             paired = channel.stop * channel.pair[i]
             # The next token of x_0, and what follows agrees.
@@ -140,19 +204,20 @@ class _Passes:
             kept[:, i] = source.T
             # Weights of a kind that q cannot make are 0/0: they are 0.
             alone = source.sum(dim=0) * channel.pair[i] / channel.insert[i]
-            inserted[:, i] = same + alone.nan_to_num(posinf=0.0)
-            numbers = self._spread(channel.stop * self._by_number(here, stays))
-            numbers[:, 1:] += self._spread(paired * self._by_number(here, message))[:, :-1]
+            inserted[:, i] = (same + alone.nan_to_num(posinf=0.0)).where(channel.free[i], 0.0)
+            numbers = self._spread(channel.stop * self._by_number(here, stays), delete)
+            numbers[:, 1:] += self._spread(paired * self._by_number(here, message), delete)[:, :-1]
             numbers[:, 0] += same * channel.insert[i]
             deletions[:, i] = _normalized(numbers, dim=1)
-            moved = self._over_deletions(self.model.backward(stays + channel.pair[i] * message))
+            further = self.model.backward(stays + channel.pair[i] * message)
+            moved = self._over_deletions(further, delete)
             earlier = torch.addcmul(channel.stop * moved, message, channel.insert[i])
             # A factor of its own for each row keeps numbers from vanishing.
             earlier = (earlier / earlier.amax(dim=0)).nan_to_num()
             message = torch.where(i < self.seen.lengths, earlier, message)
         where = self.seen.lengths[:, None, None].expand(-1, 1, self.counts + 1)
-        at_end = self._at_end(before)[:, None]
-        return EditPosterior(kept, inserted, deletions.scatter(1, where, at_end))
+        last = self._at_end(before, at_end)[:, None]
+        return EditPosterior(kept, inserted, deletions.scatter(1, where, last))
 
     def _forward(self) -> tuple[list[Float[Tensor, "states batch"]], list[_Reached]]:
         """A_i at i = 0…length, each row with a factor of its own, and one token after each."""
@@ -161,7 +226,7 @@ class _Passes:
         start[0] = 1.0
         before, reached = [start], []
         for i in range(length):
-            here = self._reached(before[i])
+            here = self._reached(before[i], channel.delete[i])
             replaced = channel.stop * (channel.kept[i] + channel.pair[i])
             weights = here.total * replaced.index_select(0, self.model.last)
             weights.addcmul_(before[i], channel.insert[i])
@@ -170,16 +235,18 @@ class _Passes:
             reached.append(here)
         return before, reached
 
-    def _reached(self, weights: Float[Tensor, "states batch"]) -> _Reached:
+    def _reached(
+        self, weights: Float[Tensor, "states batch"], delete: Float[Tensor, " batch"]
+    ) -> _Reached:
         told = [self.model.onward(weights)]
         for _ in range(self.remembered):
-            told.append(self.model.onward(told[-1]).mul_(self.channel.delete))
+            told.append(self.model.onward(told[-1]).mul_(delete))
         if not self.deleting:
-            return _Reached(told, torch.zeros_like(self.channel.delete), told[0].clone())
+            return _Reached(told, torch.zeros_like(delete), told[0].clone())
         total = told[0].clone()
         for each in told[1:]:
             total += each
-        ratio = self.channel.delete * self.model.survival
+        ratio = self._ratio(delete)
         tail = ratio * told[-1].sum(dim=0) / (1.0 - ratio)
         total.addcmul_(self.model.stationary[:, None], tail)
         return _Reached(told, tail, total)
@@ -193,43 +260,51 @@ class _Passes:
             weights.append(here.tail * (self.model.stationary @ message))
         return torch.stack(weights)
 
+    def _ratio(self, delete: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+        """One more deletion, in the long run; below 1, where sums over all numbers have an end."""
+        return (delete * self.model.survival).clamp_max(_LARGEST_RATIO)
+
     def _over_deletions(
-        self, value: Float[Tensor, "states batch"]
+        self, value: Float[Tensor, "states batch"], delete: Float[Tensor, " batch"]
     ) -> Float[Tensor, "states batch"]:
         """Dᵀ value: any number of tokens of x_0 may be deleted first."""
         if not self.deleting:
             return value
-        delete, total, each = self.channel.delete, value.clone(), value
+        total, each = value.clone(), value
         for _ in range(self.remembered):
             each = self.model.backward(each).mul_(delete)
             total += each
         later = delete ** (self.remembered + 1) * (self.model.stationary @ value)
-        later = later / (1.0 - delete * self.model.survival)
+        later = later / (1.0 - self._ratio(delete))
         return total.addcmul_(self.lasting[:, None], later)
 
-    def _spread(self, weights: Float[Tensor, "numbers batch"]) -> Float[Tensor, "batch counts"]:
+    def _spread(
+        self, weights: Float[Tensor, "numbers batch"], delete: Float[Tensor, " batch"]
+    ) -> Float[Tensor, "batch counts"]:
         """Weights of n = 0…counts, where the last given one is that of all larger n together."""
         found = torch.zeros(weights.shape[1], self.counts + 1, device=weights.device)
         told = min(self.remembered, self.counts) + 1
         found[:, :told] = weights[:told].T
         if self.deleting and self.counts > self.remembered:
             further = torch.arange(self.counts - self.remembered, device=weights.device)
-            ratio = (self.channel.delete * self.model.survival)[:, None]
+            ratio = self._ratio(delete)[:, None]
             found[:, told:] = weights[-1][:, None] * (1.0 - ratio) * ratio**further
         return found
 
-    def _at_end(self, before: list[Float[Tensor, "states batch"]]) -> Float[Tensor, "batch counts"]:
+    def _at_end(
+        self, before: list[Float[Tensor, "states batch"]], delete: Float[Tensor, " batch"]
+    ) -> Float[Tensor, "batch counts"]:
         """P(n) in the slot before the end."""
         places = enumerate(self.seen.lengths.tolist())
         last = torch.stack([before[length][:, row] for row, length in places], dim=1)
-        end, delete = self.model.end, self.channel.delete
+        end = self.model.end
         weights = [end @ last]
         if self.deleting:
-            here = self._reached(last)
+            here = self._reached(last, delete)
             weights += [delete * (end @ each) for each in here.told[: self.remembered]]
             after = delete * (end @ here.told[-1] + here.tail * (end @ self.model.stationary))
             weights.append(after)
-        return _normalized(self._spread(torch.stack(weights)), dim=1)
+        return _normalized(self._spread(torch.stack(weights), delete), dim=1)
 
 
 def _normalized(weights: Float[Tensor, "*shape"], dim: int) -> Float[Tensor, "*shape"]:

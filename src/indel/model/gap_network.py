@@ -19,7 +19,7 @@ from torch import Tensor
 from indel.batch import Batch
 from indel.model.denoiser import DenoiserOutput
 from indel.model.length import LengthTable
-from indel.process.gaps import Gaps
+from indel.process.gaps import Gaps, slots_in_gaps
 
 
 @runtime_checkable
@@ -32,6 +32,7 @@ class MarkedDenoise(Protocol):
         t: Tensor,
         frozen: Bool[Tensor, "batch length"] | None = None,
         *,
+        open_slots: Bool[Tensor, "batch slots"] | None = None,
         start: bool = False,
     ) -> DenoiserOutput: ...
 
@@ -48,7 +49,8 @@ class GapNetwork:
         joined = self.gaps.join(seen)
         # A sequence that has no gap is not asked about; any time will do.
         times = torch.ones_like(joined.x.lengths).index_put((self.gaps.row,), t)
-        output = self.denoise(joined.x, times, joined.frozen)
+        open_slots = slots_in_gaps(joined.frozen, self.gaps.open)
+        output = self.denoise(joined.x, times, joined.frozen, open_slots=open_slots)
         return DenoiserOutput(
             self.gaps.read(output.logits_token, joined.starts, seen.width),
             self.gaps.read(output.logits_deletions, joined.starts, seen.width + 1),
@@ -68,9 +70,9 @@ class GapNetwork:
         if not len(rows):
             return logp
         frozen = self.gaps.frozen.rows(rows)
-        output = self.denoise(
-            frozen, torch.full_like(frozen.lengths, last), frozen.mask, start=True
-        )
+        times = torch.full_like(frozen.lengths, last)
+        open_slots = slots_in_gaps(frozen.mask, self.gaps.open[rows])
+        output = self.denoise(frozen, times, frozen.mask, open_slots=open_slots, start=True)
         logits = output.logits_deletions[which, self.gaps.place[~whole]]
         longest = logits.shape[1] - 1
         tail = (counts - longest + 1).clamp_min(0) * -math.log(2.0)

@@ -218,8 +218,7 @@ class _Run:
             if self.watch is not None:
                 self.watch(t)
             seen = cloud.state.without(self.denoiser.schedule.ins)
-            output = predict(self.denoiser, seen.x, t, seen.frozen if self.given else None)
-            output = guided(self.denoiser, output, seen, t, self.options.guidance)
+            output = self._predicted(seen, t)
             cloud = self._twisted(replace(cloud, state=seen), output, t)
             step = self._step(seen, output, t)
             cloud = cloud.weighted(step.log_frozen())
@@ -294,6 +293,14 @@ class _Run:
         values = torch.tensor(self.pattern.tokens, device=tokens.device)
         tokens[state.frozen] = values.repeat(len(tokens))
         return Held(Batch(tokens, state.x.lengths), state.frozen)
+
+    def _predicted(self, seen: Held, t: int) -> DenoiserOutput:
+        """What the network says, told what is frozen if it takes it as given."""
+        if not self.given:
+            return predict(self.denoiser, seen.x, t)
+        open_slots = seen.open_slots(self.pattern)
+        output = predict(self.denoiser, seen.x, t, seen.frozen, open_slots)
+        return guided(self.denoiser, output, seen, t, self.options.guidance)
 
     def _step(self, seen: Held, output: DenoiserOutput, t: int) -> HeldStep:
         schedule = self.denoiser.schedule
