@@ -194,6 +194,10 @@ class CountPrior(nn.Module):
             )
         return self._automaton
 
+    def __getstate__(self) -> dict[str, object]:
+        """What a copy takes along: not the sparse matrices, which torch cannot copy."""
+        return {**self.__dict__, "_automaton": None}
+
     def _load_from_state_dict(self, *args: object, **kwargs: object) -> None:
         super()._load_from_state_dict(*args, **kwargs)
         self._automaton = None
