@@ -1,16 +1,16 @@
 """Gaps cut out of sentences of text8 and filled again: are they as long, and of words that exist?
 
-From each of the first chunks of text8's test part a gap of 3 to 20 letters is cut out and filled: by
-the bundled free model, each step of which is conditioned on what is frozen; by the same with its
+From each of the first chunks of text8's test part a gap of 3 to 20 letters is cut out and filled:
+by the bundled free model, each step of which is conditioned on what is frozen; by the same with its
 counts told what is frozen; by the bundled in-place model, which must be told the length of the gap;
 and, if one is given, by a model that was trained with frozen spans. Sentences are filled 32 at a
 time. With particles the free model takes them one by one, so it may be given fewer.
 
 For each are printed: the share of gaps that have the right length and the right letters, the mean
 error of the length in letters, the share of words touching the gap that stand in the training text
-(with its standard error over the sentences), and a bound on −log p(gap | rest) in bits per letter of
-the gap; for the in-place model that is the bound given the length as well. Last, the words of the
-sentences themselves. What was measured is kept in a file: a run that was stopped goes on.
+(with its standard error over the sentences), and a bound on −log p(gap | rest) in bits per letter
+of the gap; for the in-place model that is the bound given the length as well. Last, the words of
+the sentences themselves. What was measured is kept in a file: a run that was stopped goes on.
 
     python studies/infilling.py --sentences 200 --trained runs/spans --out runs/infilling.json
 """

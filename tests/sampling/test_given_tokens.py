@@ -13,8 +13,8 @@ from indel.model import Denoiser
 from indel.model.gap_network import UnmarkedNetwork
 from indel.process import AbsorbingTransition, Schedule
 from indel.process.gaps import Gaps
-from indel.sampling.generation import SamplingOptions
 from indel.sampling.gap_chains import fill_gaps
+from indel.sampling.generation import SamplingOptions
 from indel.sampling.given_tokens import start_laws, takes_as_given
 from indel.sampling.particles import HeldSamples, sample_held
 from indel.sampling.patterns import EVERYTHING, Gap, Pattern
@@ -31,7 +31,7 @@ from support.conditional_chains import (
 )
 from support.denoisers import tiny_denoiser
 from support.frequencies import Outcome, chi_square_p
-from support.held_chains import held_denoiser
+from support.held_chains import fit_some, held_denoiser
 
 MIDDLE = Pattern.of([[0], Gap(), [1]])
 TWO = Pattern.of([Gap(), [1, 0], Gap()])
@@ -170,16 +170,17 @@ def test_the_start_is_that_of_the_bound(model: tuple[Denoiser, dict[Contents, fl
     assert torch.allclose(laws, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("limit", [None, 6, 9])
+@pytest.mark.parametrize(("limit", "contexts"), [(None, 0), (6, 0), (9, 0), (9, 12)])
 @pytest.mark.parametrize("in_place", [False, True])
-def test_frozen_tokens_come_out_unchanged(limit: int | None, in_place: bool) -> None:
+def test_frozen_tokens_come_out_unchanged(limit: int | None, contexts: int, in_place: bool) -> None:
     """Thousands of samples: also where q could not have made the frozen tokens at all."""
     schedule = Schedule.paper(2, 4, 0.6)
     if in_place:
         schedule = Schedule.paper(
             2, 4, 0.0, transition=lambda size, keep: AbsorbingTransition(size, keep, 1)
         )
-    denoiser = tiny_denoiser(schedule, seed=5, max_length=12, frozen="spans")
+    denoiser = tiny_denoiser(schedule, seed=5, max_length=12, frozen="spans", contexts=contexts)
+    fit_some(denoiser)
     with_marks(denoiser, 5)
     with torch.no_grad():
         denoiser.deletions_head.bias.copy_(torch.tensor([0.0, 1.0, 2.0]))

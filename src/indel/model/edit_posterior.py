@@ -11,8 +11,9 @@ last token of a state. After some deletions in one slot the state is forgotten: 
 sum over n continues from the stationary distribution of M.
 
 A frozen token v is exempt from q, so its Q̄ is the identity, 1[· = v], and its ᾱ is 0. Where no gap
-is, nothing can have been deleted: D = I. Gaps are corrupted each by itself, but a model of x_0 spans
-them all, so what is frozen says something about the gaps on both sides, and they about each other.
+is, nothing can have been deleted: D = I. Gaps are corrupted each by itself, but a model of x_0
+spans them all, so the frozen tokens say something about the gaps on both sides, and these about
+each other.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from torch import Tensor
 from indel.batch import Batch
 from indel.model.automata import Automaton
 from indel.process.tables import JumpTables
-
 
 _LARGEST_RATIO = 1.0 - 1e-6
 

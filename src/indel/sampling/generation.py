@@ -55,8 +55,8 @@ class SamplingOptions:
     guidance: float = 1.0
     """How much a frozen source counts; 1 is the model itself (`sampling.guidance`)."""
     look_ahead: bool = True
-    """Whether counts are told what is frozen, if the model has any; otherwise, unless it was trained
-    with frozen tokens, each step is conditioned on them (`sampling.given_tokens`)."""
+    """Whether counts are told what is frozen, if the model has any (`sampling.given_tokens`);
+    otherwise, unless it was trained with frozen tokens, each step is conditioned on them."""
 
     def __post_init__(self) -> None:
         if self.max_length is not None and self.max_length < 0:
