@@ -25,6 +25,7 @@ from support.held_chains import (
     MOST_BIRTHS,
     SCHEDULE,
     earlier_contents,
+    fit_some,
     held_denoiser,
     sequence,
 )
@@ -98,9 +99,10 @@ def test_what_is_not_in_place_is_impossible() -> None:
 # ---------------------------------------------------------------- thousands of samples
 
 
-@pytest.mark.parametrize("limit", [None, 6, 9])
-def test_frozen_tokens_come_out_unchanged(limit: int | None) -> None:
-    denoiser = tiny_denoiser(Schedule.paper(2, 4, 0.6), seed=5, max_length=12)
+@pytest.mark.parametrize(("limit", "contexts"), [(None, 0), (6, 0), (9, 0), (None, 12), (6, 12)])
+def test_frozen_tokens_come_out_unchanged(limit: int | None, contexts: int) -> None:
+    denoiser = tiny_denoiser(Schedule.paper(2, 4, 0.6), seed=5, max_length=12, contexts=contexts)
+    fit_some(denoiser)
     with torch.no_grad():
         denoiser.deletions_head.bias.copy_(torch.tensor([0.0, 1.0, 2.0]))
     for number, pattern in enumerate(
@@ -136,8 +138,10 @@ def test_frozen_tokens_come_out_unchanged(limit: int | None) -> None:
                 assert gap.allows(count) if gap is not None else count == 0
 
 
-def test_a_row_depends_on_its_own_seed_alone() -> None:
-    denoiser = tiny_denoiser(SCHEDULE, seed=4, max_length=20)
+@pytest.mark.parametrize("contexts", [0, 12])
+def test_a_row_depends_on_its_own_seed_alone(contexts: int) -> None:
+    denoiser = tiny_denoiser(SCHEDULE, seed=4, max_length=20, contexts=contexts)
+    fit_some(denoiser)
     seeds = torch.arange(12)
     for pattern, particles in ((TWO, 1), (Pattern.of([Gap(2, 4), [1, 0], Gap()]), 4)):
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 
-from indel import CharacterVocabulary, RowSeeds
+from indel import Batch, CharacterVocabulary, RowSeeds
 from indel.model import Denoiser
+from indel.model.gap_network import UnmarkedNetwork
 from indel.process import AbsorbingTransition, Schedule
+from indel.process.gaps import Gaps
+from indel.sampling.gap_chains import fill_gaps
 from indel.sampling.generation import SamplingOptions
 from indel.sampling.given_tokens import start_laws, takes_as_given
 from indel.sampling.particles import HeldSamples, sample_held
@@ -27,6 +31,7 @@ from support.conditional_chains import (
 )
 from support.denoisers import tiny_denoiser
 from support.frequencies import Outcome, chi_square_p
+from support.held_chains import fit_some, held_denoiser
 
 MIDDLE = Pattern.of([[0], Gap(), [1]])
 TWO = Pattern.of([Gap(), [1, 0], Gap()])
@@ -58,6 +63,70 @@ def test_samples_have_the_conditional_law(model: tuple[Denoiser, dict[Contents, 
     assert chi_square_p(counted(samples), law) > 0.01
     # The frozen tokens are not drawn: they have no weight.
     assert bool((samples.log_normalizer.abs() < 1e-6).all())
+
+
+def test_counts_know_what_is_frozen() -> None:
+    """A model trained with frozen tokens that has counts, enumerated with a gap and without."""
+    denoiser = marked_denoiser(3, SHORT, contexts=12)
+    law = conditional_law(denoiser, TWO)
+    assert sum(law.values()) == pytest.approx(1.0, abs=1e-6)
+    assert chi_square_p(counted(drawn(denoiser, TWO, 2000)), law) > 0.01
+    # Counts of other data are told apart.
+    other = copy.deepcopy(denoiser)
+    assert other.prior is not None
+    other.prior.fit([np.array([1, 1, 1, 0])] * 20)
+    assert chi_square_p(counted(drawn(other, TWO, 2000)), law) < 1e-3
+
+
+def free_law() -> tuple[Denoiser, dict[Contents, float]]:
+    """A free model whose counts are told what is frozen, and the law of what it writes."""
+    denoiser = held_denoiser(1, longest=3, contexts=12)
+    lengths = denoiser.length.log_prob(torch.tensor([2, 3])).detach().exp()
+    return denoiser, conditional_law(denoiser, MIDDLE, [(lengths / lengths.sum()).tolist()])
+
+
+def test_counts_of_a_free_model_look_ahead() -> None:
+    """Its counts are told: the law is a product of normalized steps, and nothing is weighed."""
+    denoiser, law = free_law()
+    samples = drawn(denoiser, MIDDLE, 3000)
+    assert chi_square_p(counted(samples), law) > 0.01
+    conditioned = sample_held(
+        denoiser,
+        MIDDLE,
+        3000,
+        generator=RowSeeds(torch.arange(3000)),
+        options=SamplingOptions(look_ahead=False),
+    )
+    assert chi_square_p(counted(conditioned), law) < 1e-4
+    assert float(conditioned.log_normalizer.max()) < float(samples.log_normalizer.min())
+
+
+def test_gaps_of_different_sequences_are_filled_side_by_side() -> None:
+    denoiser, law = free_law()
+    rows = 3000
+    frozen = Batch.from_lists([[0, 1], [1]] * rows)
+    gaps = Gaps(frozen, torch.tensor([[False, True, False], [True, False, False]] * rows))
+    generator = RowSeeds(torch.arange(2 * rows))
+    lengths = denoiser.length.log_prob(torch.tensor([2, 3])).detach().exp()
+    one = torch.rand(2 * rows, generator=torch.Generator().manual_seed(0)) < (
+        lengths[1] / lengths.sum()
+    )
+    weights = denoiser.edit_weights(denoiser.schedule.tables(denoiser.device).jump)
+
+    def filled(gaps: Gaps, counts: torch.Tensor, noise: RowSeeds) -> Batch:
+        network = UnmarkedNetwork(denoiser)
+        return fill_gaps(network, denoiser.schedule, weights, gaps, counts, generator=noise)
+
+    found = filled(gaps, one.long(), generator).to_lists()
+    shares: dict[Outcome, int] = {}
+    for row in found[::2]:
+        shares[(tuple(row),)] = shares.get((tuple(row),), 0) + 1
+    assert chi_square_p(shares, law) > 0.01
+    # A row of its own, with one seed, draws the same.
+    some = torch.tensor([4])
+    alone = Gaps(frozen.rows(some), gaps.open[some])
+    again = filled(alone, one.long()[some], RowSeeds(torch.tensor([4])))
+    assert again.to_lists() == [found[4]]
 
 
 def test_gaps_are_drawn_together() -> None:
@@ -101,16 +170,17 @@ def test_the_start_is_that_of_the_bound(model: tuple[Denoiser, dict[Contents, fl
     assert torch.allclose(laws, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("limit", [None, 6, 9])
+@pytest.mark.parametrize(("limit", "contexts"), [(None, 0), (6, 0), (9, 0), (9, 12)])
 @pytest.mark.parametrize("in_place", [False, True])
-def test_frozen_tokens_come_out_unchanged(limit: int | None, in_place: bool) -> None:
+def test_frozen_tokens_come_out_unchanged(limit: int | None, contexts: int, in_place: bool) -> None:
     """Thousands of samples: also where q could not have made the frozen tokens at all."""
     schedule = Schedule.paper(2, 4, 0.6)
     if in_place:
         schedule = Schedule.paper(
             2, 4, 0.0, transition=lambda size, keep: AbsorbingTransition(size, keep, 1)
         )
-    denoiser = tiny_denoiser(schedule, seed=5, max_length=12, frozen="spans")
+    denoiser = tiny_denoiser(schedule, seed=5, max_length=12, frozen="spans", contexts=contexts)
+    fit_some(denoiser)
     with_marks(denoiser, 5)
     with torch.no_grad():
         denoiser.deletions_head.bias.copy_(torch.tensor([0.0, 1.0, 2.0]))

@@ -15,7 +15,7 @@ from indel.process.gaps import Gaps
 from indel.sampling.patterns import Pattern
 from support.cases import steps_of
 from support.denoisers import Tokens, tiny_denoiser
-from support.held_chains import DEL, INS, MOST_BIRTHS, SCHEDULE, earlier_contents
+from support.held_chains import DEL, INS, MOST_BIRTHS, SCHEDULE, earlier_contents, fit_some
 from support.reverse_reference import reference
 
 Contents = tuple[Tokens, ...]
@@ -28,9 +28,12 @@ SHORT = Schedule(
 """Of two steps, for what has too many ways with three."""
 
 
-def marked_denoiser(seed: int, schedule: Schedule = SCHEDULE) -> Denoiser:
+def marked_denoiser(seed: int, schedule: Schedule = SCHEDULE, *, contexts: int = 0) -> Denoiser:
     """At most one DEL of x_T in a gap, and at most one deletion in a slot: a law with an end."""
-    denoiser = tiny_denoiser(schedule, seed=seed, max_length=40, max_deletions=2, frozen="spans")
+    denoiser = tiny_denoiser(
+        schedule, seed=seed, max_length=40, max_deletions=2, frozen="spans", contexts=contexts
+    )
+    fit_some(denoiser)
     with torch.no_grad():
         denoiser.deletions_head.bias.copy_(torch.tensor([0.0, -0.5, -torch.inf]))
         denoiser.length.logits[2:] = -torch.inf
@@ -72,7 +75,9 @@ def start_probs(denoiser: Denoiser, pattern: Pattern, most: int) -> list[list[fl
     """p_θ(n DELs of x_T) of each gap, n = 0…most: a softmax whose last entry goes on by halves."""
     frozen = torch.ones(1, len(pattern.tokens), dtype=torch.bool)
     x = Batch.from_lists([list(pattern.tokens)])
-    head = denoiser(x, denoiser.schedule.num_steps, frozen, start=True).logits_deletions[0]
+    slots = torch.tensor([[gap is not None for gap in pattern.gaps]])
+    last_t = denoiser.schedule.num_steps
+    head = denoiser(x, last_t, frozen, open_slots=slots, start=True).logits_deletions[0]
     found = []
     for place, gap in enumerate(pattern.gaps):
         if gap is None:
@@ -87,10 +92,17 @@ def start_probs(denoiser: Denoiser, pattern: Pattern, most: int) -> list[list[fl
 
 
 @torch.no_grad()
-def conditional_law(denoiser: Denoiser, pattern: Pattern) -> dict[Contents, float]:
-    """p_θ(contents of the gaps | frozen tokens), all of it."""
+def conditional_law(
+    denoiser: Denoiser, pattern: Pattern, start: list[list[float]] | None = None
+) -> dict[Contents, float]:
+    """p_θ(contents of the gaps | frozen tokens), all of it.
+
+    Given the law of the start, it is that of a free model whose counts are told what is frozen: in
+    x_T it sees nothing but DELs.
+    """
     steps, last = steps_of(denoiser.schedule), denoiser.schedule.num_steps
-    start = start_probs(denoiser, pattern, 1)
+    told = start is not None
+    start = start_probs(denoiser, pattern, 1) if start is None else start
     law: dict[Contents, float] = {
         tuple((DEL,) * n for n in counts): math.prod(
             probs[n] for probs, n in zip(start, counts, strict=True)
@@ -102,7 +114,14 @@ def conditional_law(denoiser: Denoiser, pattern: Pattern) -> dict[Contents, floa
         values, births = (range(3), MOST_BIRTHS) if t > 1 else (range(2), 0)
         for contents, prob in law.items():
             tokens, frozen, starts = laid_out(pattern, contents)
-            output = denoiser(Batch.from_lists([tokens]), t, torch.tensor([frozen]))
+            slots = torch.zeros(1, len(tokens) + 1, dtype=torch.bool)
+            for gap, begin in zip(contents, starts, strict=True):
+                slots[0, begin : begin + len(gap) + 1] = True
+            x_t, marks = Batch.from_lists([tokens]), torch.tensor([frozen])
+            if told and t == last:
+                output = denoiser(Batch.from_lists([[DEL] * len(tokens)]), t)
+            else:
+                output = denoiser(x_t, t, marks, open_slots=slots)
             by_gap = []
             for gap, begin in zip(contents, starts, strict=True):
                 end = begin + len(gap)

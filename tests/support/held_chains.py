@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 
 from indel.model import Denoiser
@@ -26,14 +27,24 @@ Gaps = tuple[Tokens, ...]
 """The contents of the gaps of a pattern."""
 
 
-def held_denoiser(seed: int, *, longest: int) -> Denoiser:
+def held_denoiser(seed: int, *, longest: int, contexts: int = 0) -> Denoiser:
     """At most `longest` tokens in x_T, and at most one deletion in a slot."""
-    denoiser = tiny_denoiser(SCHEDULE, seed=seed, max_length=20, max_deletions=MOST_BIRTHS)
+    denoiser = tiny_denoiser(
+        SCHEDULE, seed=seed, max_length=20, max_deletions=MOST_BIRTHS, contexts=contexts
+    )
+    fit_some(denoiser)
     with torch.no_grad():
         denoiser.length.logits[longest + 1 :] = -torch.inf
         # From the start deletions are rare, which would hide what they do.
         denoiser.deletions_head.bias.copy_(torch.tensor([0.0, -0.5]))
     return denoiser
+
+
+def fit_some(denoiser: Denoiser) -> None:
+    """Counts in which what follows depends on what was before."""
+    if denoiser.prior is not None:
+        rows = [[0, 1, 0, 1], [0, 1], [1, 1, 0, 1], [0, 0, 1], [0, 1, 0], [1, 1]] * 20
+        denoiser.prior.fit([np.array(row) for row in rows])
 
 
 def sequence(pattern: Pattern, gaps: Gaps, frozen: Tokens) -> Tokens:

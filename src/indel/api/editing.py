@@ -29,6 +29,7 @@ def infill(
     strength: float = 1.0,
     correct: int = 0,
     guidance: float = 1.0,
+    look_ahead: bool = True,
     temperature: float = 1.0,
     top_p: float = 1.0,
     batch_size: int = 64,
@@ -38,7 +39,8 @@ def infill(
 
     p_θ(x_{t−1} | x_t, the frozen tokens are in place), step by step; with particles
     p_θ(x_0 | the frozen tokens are in place at all times) exp(strength · reward(x_0)) / Z.
-    A model trained with frozen tokens has p_θ(x_{t−1} | x_t, frozen) itself.
+    A model trained with frozen tokens has p_θ(x_{t−1} | x_t, frozen) itself, and one with counts
+    has such a law of its own.
 
     Args:
         model: A trained denoiser (`indel.load`).
@@ -52,6 +54,8 @@ def infill(
         correct: How often each sample goes some steps forward with q and back again.
         guidance: How much a frozen source counts, for a model trained with sources that were
             sometimes dropped; 1 is the model itself.
+        look_ahead: Whether a model's counts are told what is frozen, if it has any; otherwise each
+            step is conditioned on it, and particles look ahead.
         temperature: Of both heads: 1 is the model itself.
         top_p: The share of the probability that each head keeps.
         batch_size: Samples at a time.
@@ -74,7 +78,9 @@ def infill(
         raise ValueError(f"n must be at least 1, got {n}")
     given = Pattern.parse(pattern, model.vocabulary) if isinstance(pattern, str) else pattern
     steering = None if reward is None else Steering(reward, strength)
-    options = replace(sampling_options(model, temperature, top_p, None), guidance=guidance)
+    options = replace(
+        sampling_options(model, temperature, top_p, None), guidance=guidance, look_ahead=look_ahead
+    )
     parts = []
     with evaluation_mode(model):
         for start in range(0, n, batch_size):

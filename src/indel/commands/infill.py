@@ -44,6 +44,10 @@ def infill(
     correct: Correct = 0,
     steps: Steps = None,
     guidance: Guidance = 1.0,
+    look_ahead: Annotated[
+        bool,
+        typer.Option(help="Tell the model's counts what is frozen, if it has any."),
+    ] = True,
     temperature: Temperature = 1.0,
     top_p: TopP = 1.0,
     draw: Draw = None,
@@ -69,6 +73,7 @@ def infill(
         particles=particles,
         correct=correct,
         guidance=guidance,
+        look_ahead=look_ahead,
         temperature=temperature,
         top_p=top_p,
         batch_size=batch_size,

@@ -15,6 +15,9 @@ from torch import Tensor
 _STEPS = 200
 """After so many tokens the first one is forgotten, or as good as."""
 
+_LEAST_REST = 1e-7
+"""No token is impossible."""
+
 
 @dataclass(frozen=True, eq=False)
 class Automaton:
@@ -56,8 +59,8 @@ class Automaton:
         """From the list of frequent transitions; `rest` and the long run follow from it."""
         size, states = len(common), len(end)
         taken = torch.zeros_like(end).index_add(0, source, prob)
-        # Counts in sixteen bits may add up to a little more than 1.
-        rest = (1.0 - end - taken).clamp_min(0.0)
+        # Counts in sixteen bits may add up to a little more than 1; a frozen token may be any.
+        rest = (1.0 - end - taken).clamp_min(_LEAST_REST)
         read = torch.arange(1, states, device=end.device)
         by_token = _sparse(last[1:], read, torch.ones_like(end[1:]), (size, states))
         model = cls(

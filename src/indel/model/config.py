@@ -93,10 +93,10 @@ class DenoiserConfig:
         checks.flag("noise_levels", self.noise_levels)
         checks.flag("drops_source", self.drops_source)
         self._check_schedules()
-        if self.contexts and (self.frozen != "nothing" or self.other_schedules):
+        if self.contexts and self.other_schedules:
             raise ValueError(
-                "contexts cannot go with frozen tokens or several numbers of steps: the counts "
-                "know one process only, and take all of x_t for noise; set contexts=0"
+                "contexts cannot go with several numbers of steps: how far counts are trusted is "
+                "learned for the times of one process; set contexts=0"
             )
         checks.choice("edit_weights", self.edit_weights, get_args(EditWeightsName))
         checks.choice("frozen", self.frozen, get_args(Frozen))

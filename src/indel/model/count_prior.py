@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,8 +14,10 @@ from torch.nn import functional
 from indel.batch import Batch
 from indel.model.automata import Automaton
 from indel.model.context_trees import ContextTree, Memory
-from indel.model.edit_posterior import edit_posterior
+from indel.model.edit_posterior import HeldPlaces, edit_posterior, gap_posterior
 from indel.model.edit_weights import EditWeights
+from indel.process import Schedule
+from indel.process.length_distribution import last_length_distributions
 from indel.process.tables import Tables
 
 TRANSITIONS = 8
@@ -27,6 +30,16 @@ _LEAST = 1e-6
 """Counts are never so sure that the network could not overrule them."""
 _TOLD = 4
 """The network is told P(n) of the first so many numbers of deletions."""
+
+
+class Guess(NamedTuple):
+    """The edits as the counts have them, at each token and at EOS."""
+
+    source: Float[Tensor, "batch slots values"]
+    """log p̃ of where a token comes from, or that it was inserted; in the place of EOS stands what
+    would follow if the sequence went on, and a frozen token is guessed from all others."""
+    deletions: Float[Tensor, "batch slots counts"]
+    """log p̃ of n = 0…most."""
 
 
 class CountPrior(nn.Module):
@@ -86,32 +99,49 @@ class CountPrior(nn.Module):
             buffer[: len(values)] = torch.from_numpy(values).to(buffer)
         self._automaton = None
 
-    @torch.no_grad()
     def forward(
-        self, tables: Tables, weights: EditWeights, seen: Batch, t: Int[Tensor, " batch"], most: int
-    ) -> tuple[Float[Tensor, "batch slots values"], Float[Tensor, "batch slots counts"]]:
-        """log p̃ of the source of each token (or that it was inserted) and of n = 0…most.
-
-        In the place of EOS stands what would follow if the sequence went on.
-        """
-        seen = seen.widened(seen.width + 1)
-        with torch.autocast(seen.device.type, enabled=False):
-            parts = [
-                self._logits(tables, weights, seen.rows(rows), t[rows], most)
-                for rows in torch.split(torch.arange(len(seen), device=seen.device), _ROWS)
-            ]
-        source, deletions = zip(*parts, strict=True)
-        return torch.cat(source), torch.cat(deletions)
-
-    def features(
         self,
-        source: Float[Tensor, "batch slots values"],
-        deletions: Float[Tensor, "batch slots counts"],
-    ) -> Float[Tensor, "batch slots width"]:
+        tables: Tables,
+        weights: EditWeights,
+        seen: Batch,
+        t: Int[Tensor, " batch"],
+        most: int,
+        held: HeldPlaces | None = None,
+    ) -> Guess:
+        """The guess from x_t without INS, of which some tokens may be frozen."""
+
+        def of_rows(some: Batch, rows: Tensor, places: HeldPlaces | None) -> Guess:
+            return self._logits(tables, weights, some, t[rows], most, places)
+
+        return _by_parts(of_rows, seen, held)
+
+    def start(self, schedule: Schedule, frozen: Batch, held: HeldPlaces, most: int) -> Guess:
+        """The guess from the frozen tokens alone; in the place of n stands how many DELs of x_T
+        lie in each gap.
+        """
+        lengths = torch.arange(most + 1, device=frozen.device)
+        law = last_length_distributions(schedule, lengths)[0].float()[:, : most + 1]
+        law = functional.pad(law, (0, most + 1 - law.shape[1]))
+
+        def of_rows(some: Batch, _: Tensor, places: HeldPlaces | None) -> Guess:
+            assert places is not None
+            found = gap_posterior(
+                self.automaton(), some, places, counts=most, remembered=self.remembered
+            )
+            source = (found.kept / found.kept.sum(dim=-1, keepdim=True)).nan_to_num()
+            deletions = (found.deletions[:, :-1] @ law + 1e-2 * _LEAST).log()
+            return Guess(
+                (functional.pad(source, (0, 1)) + _LEAST).log(),
+                torch.log_softmax(deletions, dim=-1),
+            )
+
+        return _by_parts(of_rows, frozen, held)
+
+    def features(self, guess: Guess) -> Float[Tensor, "batch slots width"]:
         """What the network is told of the guess, at each token and at EOS."""
-        first = deletions[..., :_TOLD]
+        first = guess.deletions[..., :_TOLD]
         first = functional.pad(first, (0, _TOLD - first.shape[-1]))
-        told = torch.cat([source, first], dim=-1)
+        told = torch.cat([guess.source, first], dim=-1)
         embedded: Tensor = self.inputs(torch.cat([0.25 * told, told.exp()], dim=-1))
         return embedded
 
@@ -123,11 +153,17 @@ class CountPrior(nn.Module):
         return trust[:, None, None] * counted + share[:, None, None] * learned
 
     def _logits(
-        self, tables: Tables, weights: EditWeights, seen: Batch, t: Int[Tensor, " batch"], most: int
-    ) -> tuple[Float[Tensor, "batch slots values"], Float[Tensor, "batch slots counts"]]:
+        self,
+        tables: Tables,
+        weights: EditWeights,
+        seen: Batch,
+        t: Int[Tensor, " batch"],
+        most: int,
+        held: HeldPlaces | None,
+    ) -> Guess:
         jump, before = tables.jump, t - 1
         found = edit_posterior(
-            self.automaton(), jump, seen, t, counts=most, remembered=self.remembered
+            self.automaton(), jump, seen, t, counts=most, remembered=self.remembered, held=held
         )
         # p_θ multiplies p̃ by its own weights and by what q does up to t − 1: see `ReverseStep`.
         keep = (jump.keep[before] / weights.keep[t]).nan_to_num(posinf=0.0)
@@ -139,7 +175,7 @@ class CountPrior(nn.Module):
         numbers = torch.arange(most + 1, device=seen.device)
         each = weights.log_delete[t].nan_to_num(neginf=0.0).float()[:, None, None]
         deletions = (found.deletions[:, :-1] + 1e-2 * _LEAST).log() - numbers * each
-        return (values + _LEAST).log(), torch.log_softmax(deletions, dim=-1)
+        return Guess((values + _LEAST).log(), torch.log_softmax(deletions, dim=-1))
 
     def automaton(self) -> Automaton:
         """The counts in the form that the passes need, made once."""
@@ -156,6 +192,32 @@ class CountPrior(nn.Module):
             )
         return self._automaton
 
+    def __getstate__(self) -> dict[str, object]:
+        """What a copy takes along: not the sparse matrices, which torch cannot copy."""
+        return {**self.__dict__, "_automaton": None}
+
     def _load_from_state_dict(self, *args: object, **kwargs: object) -> None:
         super()._load_from_state_dict(*args, **kwargs)
         self._automaton = None
+
+
+@torch.no_grad()
+def _by_parts(
+    of_rows: Callable[[Batch, Tensor, HeldPlaces | None], Guess],
+    seen: Batch,
+    held: HeldPlaces | None,
+) -> Guess:
+    """The guess for some rows at a time, with a place for what follows the end of the longest."""
+    seen = seen.widened(seen.width + 1)
+    if held is not None:
+        held = HeldPlaces(*(functional.pad(mask, (0, 1)) for mask in held))
+    with torch.autocast(seen.device.type, enabled=False):
+        parts = [
+            of_rows(
+                seen.rows(rows),
+                rows,
+                None if held is None else HeldPlaces(*(mask[rows] for mask in held)),
+            )
+            for rows in torch.split(torch.arange(len(seen), device=seen.device), _ROWS)
+        ]
+    return Guess(*map(torch.cat, zip(*parts, strict=True)))

@@ -17,7 +17,8 @@ from indel.atomic_files import mode_of_the_umask
 from indel.batch import Batch
 from indel.model import saving
 from indel.model.config import DenoiserConfig
-from indel.model.count_prior import CountPrior
+from indel.model.count_prior import CountPrior, Guess
+from indel.model.edit_posterior import HeldPlaces
 from indel.model.edit_weights import EditWeights
 from indel.model.frozen_marks import FrozenMarks
 from indel.model.length import LengthTable
@@ -233,12 +234,14 @@ class Denoiser(
         t: Int[Tensor, " batch"] | int,
         frozen: Bool[Tensor, "batch length"] | None = None,
         *,
+        open_slots: Bool[Tensor, "batch slots"] | None = None,
         start: bool = False,
     ) -> DenoiserOutput:
         """Logits of the edits, from x_t without its INS (`x_t.without(vocabulary.ins)`).
 
-        A model trained for it is told which tokens are frozen; with `start` it sees these alone and
-        is asked how many DELs of x_T lie in the gaps between them (`model.gap_network`).
+        A model trained for it, or one with counts, is told which tokens are frozen; with `start` it
+        sees these alone and is asked how many DELs of x_T lie in the gaps between them
+        (`model.gap_network`). Counts need to know which slots lie in gaps.
 
         Paper: App. C.1
         """
@@ -250,20 +253,39 @@ class Denoiser(
         if self.time_embedding is not None:
             embedded = embedded + self.time_embedding(t - 1)[:, None]
         if frozen is not None:
-            if self.marks is None:
+            if self.marks is not None:
+                embedded = embedded + self.marks(frozen, start=start)
+            elif self.prior is None or start:
                 raise ValueError("this model was not trained with frozen tokens")
-            embedded = embedded + self.marks(frozen, start=start)
         if self.prior is None:
             return self._heads(self.backbone(embedded, mask))
-        tables = self.schedule.tables(x_t.device)
-        weights = self.edit_weights(tables.jump)
-        source, deletions = self.prior(tables, weights, x_t, t, self.max_deletions)
-        told = self.prior.features(source, deletions)
+        guess = self._counted(self.prior, x_t, t, frozen, open_slots, start)
+        told = self.prior.features(guess)
         learned = self._heads(self.backbone(embedded + told, mask))
         return DenoiserOutput(
-            self.prior.combined(0, t, source[:, :-1], learned.logits_token),
-            self.prior.combined(1, t, deletions, learned.logits_deletions),
+            self.prior.combined(0, t, guess.source[:, :-1], learned.logits_token),
+            self.prior.combined(1, t, guess.deletions, learned.logits_deletions),
         )
+
+    def _counted(
+        self,
+        prior: CountPrior,
+        x_t: Batch,
+        t: Int[Tensor, " batch"],
+        frozen: Bool[Tensor, "batch length"] | None,
+        open_slots: Bool[Tensor, "batch slots"] | None,
+        start: bool,
+    ) -> Guess:
+        tables = self.schedule.tables(x_t.device)
+        weights = self.edit_weights(tables.jump)
+        if frozen is None:
+            return cast("Guess", prior(tables, weights, x_t, t, self.max_deletions))
+        if open_slots is None:
+            raise ValueError("with frozen tokens the counts must be told open_slots, the gaps")
+        held = HeldPlaces(frozen & x_t.mask, open_slots)
+        if start:
+            return prior.start(self.schedule, x_t, held, self.max_deletions)
+        return cast("Guess", prior(tables, weights, x_t, t, self.max_deletions, held))
 
     def _heads(self, hidden: Float[Tensor, "batch slots width"]) -> DenoiserOutput:
         return DenoiserOutput(self._token_head(hidden[:, :-1]), self.deletions_head(hidden))
@@ -276,6 +298,7 @@ class Denoiser(
             t: Tensor | int,
             frozen: Tensor | None = None,
             *,
+            open_slots: Tensor | None = None,
             start: bool = False,
         ) -> DenoiserOutput: ...
 

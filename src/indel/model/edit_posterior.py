@@ -9,20 +9,27 @@ place in x_t, and sums over all x_0 and all alignments are a forward and a backw
 M goes one token further in x_0, D = Σ_n (β̄ M)ⁿ passes over deleted tokens, and Q̄ looks at the
 last token of a state. After some deletions in one slot the state is forgotten: from there on the
 sum over n continues from the stationary distribution of M.
+
+A frozen token v is exempt from q, so its Q̄ is the identity, 1[· = v], and its ᾱ is 0. Where no gap
+is, nothing can have been deleted: D = I. Gaps are corrupted each by itself, but a model of x_0
+spans them all, so the frozen tokens say something about the gaps on both sides, and these about
+each other.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from indel.batch import Batch
 from indel.model.automata import Automaton
 from indel.process.tables import JumpTables
+
+_LARGEST_RATIO = 1.0 - 1e-6
 
 
 class EditPosterior(NamedTuple):
@@ -36,6 +43,15 @@ class EditPosterior(NamedTuple):
     """P(n tokens of x_0 were deleted in this slot); sums to 1 up to the counts left out."""
 
 
+class HeldPlaces(NamedTuple):
+    """Where q does nothing."""
+
+    frozen: Bool[Tensor, "batch length"]
+    """Tokens that are what they were in x_0."""
+    open_slots: Bool[Tensor, "batch length+1"]
+    """Slots in which tokens of x_0 can have been deleted."""
+
+
 def edit_posterior(
     model: Automaton,
     jump: JumpTables,
@@ -44,6 +60,7 @@ def edit_posterior(
     *,
     counts: int,
     remembered: int,
+    held: HeldPlaces | None = None,
 ) -> EditPosterior:
     """The posterior of the edits for x_t without INS.
 
@@ -54,11 +71,30 @@ def edit_posterior(
         t: The time of each sequence.
         counts: Numbers of deletions 0…counts are told apart.
         remembered: After so many deletions in one slot the state of the model is forgotten.
+        held: Which tokens are frozen, and which slots lie in gaps.
 
     Returns:
         The weights.
     """
     channel = _Channel.of(jump, seen, t)
+    channel = channel if held is None else channel.holding(seen, held)
+    return _passed(model, channel, seen, counts, remembered)
+
+
+def gap_posterior(
+    model: Automaton, frozen: Batch, held: HeldPlaces, *, counts: int, remembered: int
+) -> EditPosterior:
+    """The same where nothing but the frozen tokens is known: all else in the gaps is deleted.
+
+    `deletions` is then the law of the number of tokens that x_0 has in each gap.
+    """
+    channel = _Channel.unseen(frozen, len(model.common)).holding(frozen, held)
+    return _passed(model, channel, frozen, counts, remembered)
+
+
+def _passed(
+    model: Automaton, channel: _Channel, seen: Batch, counts: int, remembered: int
+) -> EditPosterior:
     deleting = bool((channel.delete > 0).any())
     told = remembered if deleting else 0
     return _Passes(
@@ -76,7 +112,10 @@ class _Channel:
     """Q̄_t[x, z] − keep·Ā_t[x, z]: x was deleted and z inserted in its place."""
     insert: Float[Tensor, "length batch"]
     stop: Float[Tensor, " batch"]
-    delete: Float[Tensor, " batch"]
+    delete: Float[Tensor, "length+1 batch"]
+    """In the slot before each token, and after the last one."""
+    free: Bool[Tensor, "length batch"]
+    """Tokens that q may have inserted."""
 
     @classmethod
     def of(cls, jump: JumpTables, seen: Batch, t: Int[Tensor, " batch"]) -> _Channel:
@@ -94,7 +133,31 @@ class _Channel:
             (pair * seen.mask).clamp_min(0.0).float().T.contiguous(),
             jump.insert_prob(time, z).float().T.contiguous(),
             jump.stop[t].float(),
-            jump.delete[t].float(),
+            jump.delete[t].float().expand(seen.width + 1, -1),
+            seen.mask.T,
+        )
+
+    @classmethod
+    def unseen(cls, frozen: Batch, size: int) -> _Channel:
+        """What is not frozen is deleted."""
+        length, rows = frozen.width, len(frozen)
+        none = torch.zeros(length, rows, device=frozen.device)
+        one = torch.ones(rows, device=frozen.device)
+        kept = none[:, None].expand(-1, size + 1, -1)
+        return cls(kept, none, none, one, one.expand(length + 1, -1), none.bool())
+
+    def holding(self, seen: Batch, held: HeldPlaces) -> _Channel:
+        """Frozen tokens come from their likes, and nothing is deleted outside of gaps."""
+        symbols = self.kept.shape[1]
+        own = torch.nn.functional.one_hot(seen.tokens.clamp(0, symbols - 2), symbols)
+        frozen = held.frozen.T
+        return replace(
+            self,
+            kept=torch.where(frozen[:, None], own.permute(1, 2, 0).to(self.kept), self.kept),
+            pair=self.pair.masked_fill(frozen, 0.0),
+            insert=self.insert.masked_fill(frozen, 0.0),
+            delete=self.delete.masked_fill(~held.open_slots.T, 0.0),
+            free=self.free & ~frozen,
         )
 
 
@@ -117,11 +180,12 @@ class _Passes:
         by_source = channel.stop * sources.sum(dim=2)
         # Weights of a kind that q cannot make are 0/0: they are 0.
         alone = by_source.sum(dim=1) * channel.pair / channel.insert
-        inserted = same + alone.nan_to_num(posinf=0.0)
+        inserted = (same + alone.nan_to_num(posinf=0.0)).where(channel.free, 0.0)
         stays = (sources * channel.kept[:, :-1, None]).sum(dim=1)
         paired = channel.pair[:, None] * sources.sum(dim=1)
-        numbers = self._spread(channel.stop * stays)
-        numbers[:, 1:] += self._spread(channel.stop * paired)[:, :-1]
+        delete = channel.delete[:-1, None]
+        numbers = self._spread(channel.stop * stays, delete)
+        numbers[:, 1:] += self._spread(channel.stop * paired, delete)[:, :-1]
         numbers[:, 0] += same * channel.insert
         deletions = torch.nn.functional.pad(
             _normalized(numbers, dim=1).permute(2, 0, 1), (0, 0, 0, 1)
@@ -144,7 +208,7 @@ class _Passes:
         before, reached = [start], []
         replaced = channel.stop * (channel.kept + channel.pair[:, None])
         for i in range(length):
-            here = self._reached(before[i])
+            here = self._reached(before[i], channel.delete[i])
             weights = here[0] + here[1] if self.deleting else here[0].clone()
             for each in here[2:]:
                 weights += each
@@ -155,7 +219,7 @@ class _Passes:
         return before, reached
 
     def _reached(
-        self, weights: Float[Tensor, "states batch"]
+        self, weights: Float[Tensor, "states batch"], delete: Float[Tensor, " batch"]
     ) -> list[Float[Tensor, "states batch"]]:
         """Where x_0 can be one token later, by the number n of deletions before that token.
 
@@ -164,10 +228,9 @@ class _Passes:
         told = [self.model.onward(weights)]
         if not self.deleting:
             return told
-        delete = self.channel.delete
         for _ in range(self.remembered):
             told.append(self.model.onward(told[-1]).mul_(delete))
-        ratio = delete * self.model.survival
+        ratio = self._ratio(delete)
         tail = ratio * told[-1].sum(dim=0) / (1.0 - ratio)
         return [*told, self.model.stationary[:, None] * tail]
 
@@ -189,7 +252,7 @@ class _Passes:
         used = channel.kept + channel.pair[:, None]
         shortest = min(self.seen.lengths.tolist(), default=0)
         ended = self.model.end[:, None].expand(-1, rows)
-        message = channel.stop * self._over_deletions(ended)
+        message = channel.stop * self._over_deletions(ended, self._delete_at_end())
         for i in range(length - 1, -1, -1):
             for kind, here in enumerate(reached[i]):
                 torch.mul(here, message, out=agreeing[:, kind])
@@ -197,7 +260,8 @@ class _Passes:
             sources[i] = by_token.unflatten(1, (kinds, rows))
             same[i] = (before[i] * message).sum(dim=0)
             read = message * used[i].index_select(0, self.model.last)
-            earlier = self._over_deletions(self.model.backward(read)).mul_(channel.stop)
+            earlier = self._over_deletions(self.model.backward(read), channel.delete[i])
+            earlier.mul_(channel.stop)
             earlier.addcmul_(message, channel.insert[i])
             # A factor of its own for each row keeps numbers from vanishing.
             earlier.mul_(_inverse(earlier.amax(dim=0)))
@@ -205,22 +269,26 @@ class _Passes:
             message = earlier if inside else torch.where(i < self.seen.lengths, earlier, message)
         return sources, same
 
+    def _ratio(self, delete: Float[Tensor, "*places"]) -> Float[Tensor, "*places"]:
+        """One more deletion, in the long run; below 1, where sums over all numbers have an end."""
+        return (delete * self.model.survival).clamp_max(_LARGEST_RATIO)
+
     def _over_deletions(
-        self, value: Float[Tensor, "states batch"]
+        self, value: Float[Tensor, "states batch"], delete: Float[Tensor, " batch"]
     ) -> Float[Tensor, "states batch"]:
         """Dᵀ value: any number of tokens of x_0 may be deleted first."""
         if not self.deleting:
             return value.clone()
-        delete, total, each = self.channel.delete, value.clone(), value
+        total, each = value.clone(), value
         for _ in range(self.remembered):
             each = self.model.backward(each).mul_(delete)
             total += each
         later = delete ** (self.remembered + 1) * (self.model.stationary @ value)
-        later = later / (1.0 - delete * self.model.survival)
+        later = later / (1.0 - self._ratio(delete))
         return total.addcmul_(self.lasting[:, None], later)
 
     def _spread(
-        self, weights: Float[Tensor, "*places numbers batch"]
+        self, weights: Float[Tensor, "*places numbers batch"], delete: Float[Tensor, "*_ batch"]
     ) -> Float[Tensor, "*places counts batch"]:
         """Weights of n = 0…counts, where the last given one is that of all larger n together."""
         *places, _, rows = weights.shape
@@ -229,7 +297,7 @@ class _Passes:
         found[..., :told, :] = weights[..., :told, :]
         if self.deleting and self.counts > self.remembered:
             further = torch.arange(self.counts - self.remembered, device=weights.device)
-            ratio = self.channel.delete * self.model.survival
+            ratio = self._ratio(delete)
             found[..., told:, :] = weights[..., -1:, :] * (1.0 - ratio) * ratio ** further[:, None]
         return found
 
@@ -237,13 +305,17 @@ class _Passes:
         """P(n) in the slot before the end."""
         places = enumerate(self.seen.lengths.tolist())
         last = torch.stack([before[length][:, row] for row, length in places], dim=1)
+        delete = self._delete_at_end()
         weights = (self.model.end @ last)[None]
         if self.deleting:
-            *told, tail = self._reached(last)
+            *told, tail = self._reached(last, delete)
             told[-1] = told[-1] + tail
-            after = [self.channel.delete * (self.model.end @ each) for each in told]
+            after = [delete * (self.model.end @ each) for each in told]
             weights = torch.cat([weights, torch.stack(after)])
-        return _normalized(self._spread(weights), dim=0).T
+        return _normalized(self._spread(weights, delete), dim=0).T
+
+    def _delete_at_end(self) -> Float[Tensor, " batch"]:
+        return self.channel.delete.gather(0, self.seen.lengths[None])[0]
 
 
 def _inverse(weights: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:

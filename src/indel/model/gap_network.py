@@ -17,9 +17,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from indel.batch import Batch
-from indel.model.denoiser import DenoiserOutput
+from indel.model.denoiser import Denoiser, DenoiserOutput
 from indel.model.length import LengthTable
-from indel.process.gaps import Gaps
+from indel.process.gaps import Gaps, slots_in_gaps
 
 
 @runtime_checkable
@@ -32,6 +32,7 @@ class MarkedDenoise(Protocol):
         t: Tensor,
         frozen: Bool[Tensor, "batch length"] | None = None,
         *,
+        open_slots: Bool[Tensor, "batch slots"] | None = None,
         start: bool = False,
     ) -> DenoiserOutput: ...
 
@@ -48,7 +49,8 @@ class GapNetwork:
         joined = self.gaps.join(seen)
         # A sequence that has no gap is not asked about; any time will do.
         times = torch.ones_like(joined.x.lengths).index_put((self.gaps.row,), t)
-        output = self.denoise(joined.x, times, joined.frozen)
+        open_slots = slots_in_gaps(joined.frozen, self.gaps.open)
+        output = self.denoise(joined.x, times, joined.frozen, open_slots=open_slots)
         return DenoiserOutput(
             self.gaps.read(output.logits_token, joined.starts, seen.width),
             self.gaps.read(output.logits_deletions, joined.starts, seen.width + 1),
@@ -68,11 +70,42 @@ class GapNetwork:
         if not len(rows):
             return logp
         frozen = self.gaps.frozen.rows(rows)
-        output = self.denoise(
-            frozen, torch.full_like(frozen.lengths, last), frozen.mask, start=True
-        )
+        times = torch.full_like(frozen.lengths, last)
+        open_slots = slots_in_gaps(frozen.mask, self.gaps.open[rows])
+        output = self.denoise(frozen, times, frozen.mask, open_slots=open_slots, start=True)
         logits = output.logits_deletions[which, self.gaps.place[~whole]]
         longest = logits.shape[1] - 1
         tail = (counts - longest + 1).clamp_min(0) * -math.log(2.0)
         each = torch.log_softmax(logits.to(logp.dtype), dim=-1)[:, counts.clamp_max(longest)] + tail
         return logp.index_put(((~whole).nonzero()[:, 0],), each)
+
+
+@dataclass(frozen=True)
+class UnmarkedNetwork:
+    """A denoiser that has not learned of frozen tokens in the place of one that has.
+
+    They stand in every x_t, t < T, with their own values, in x_T as DELs. `told` says whether its
+    counts know which they are, if it has any.
+    """
+
+    denoiser: Denoiser
+    told: bool = True
+
+    def __call__(
+        self,
+        x_t: Batch,
+        t: Tensor,
+        frozen: Bool[Tensor, "batch length"] | None = None,
+        *,
+        open_slots: Bool[Tensor, "batch slots"] | None = None,
+        start: bool = False,
+    ) -> DenoiserOutput:
+        """The logits; it has none for the start."""
+        if frozen is None or open_slots is None or start:
+            raise ValueError("this network has no law of where gaps start: give their lengths at T")
+        at_end = (t == self.denoiser.schedule.num_steps)[:, None]
+        tokens = x_t.tokens.masked_fill(frozen & at_end, self.denoiser.schedule.del_)
+        shown = Batch(tokens, x_t.lengths)
+        if not self.told or self.denoiser.prior is None:
+            return self.denoiser(shown, t)
+        return self.denoiser(shown, t, frozen & ~at_end, open_slots=open_slots | at_end)

@@ -150,3 +150,15 @@ class Gaps:
             return generator
         places = self.open.shape[1]
         return generator.repeated(places).rows(self.row * places + self.place)
+
+
+def slots_in_gaps(
+    frozen: Bool[Tensor, "batch length"], is_open: Bool[Tensor, "batch places"]
+) -> Bool[Tensor, "batch length+1"]:
+    """Which slots lie in a gap: the place before the next frozen token, or the end, is open.
+
+    >>> slots_in_gaps(torch.tensor([[True, True, False]]), torch.tensor([[False, False, True]]))
+    tensor([[False, False,  True,  True]])
+    """
+    place = torch.nn.functional.pad(frozen.cumsum(dim=1), (1, 0))
+    return is_open.gather(1, place)

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from indel.batch import PADDING, Batch, pack, spread
 from indel.model.reverse import ReverseStep
+from indel.process.gaps import slots_in_gaps
 from indel.randomness import Randomness, index_at, select, uniform
 from indel.sampling.gap_lengths import GapLengths, draw_counts
 from indel.sampling.patterns import Pattern
@@ -55,6 +56,12 @@ class Held:
     def gap_numbers(self) -> Int[Tensor, "batch length"]:
         """For each token how many frozen ones stand before it: the number of its gap."""
         return self.frozen.cumsum(dim=1) - self.frozen.long()
+
+    def open_slots(self, pattern: Pattern) -> Bool[Tensor, "batch slots"]:
+        """Which slots lie in a gap of the pattern."""
+        there = [gap is not None for gap in pattern.gaps]
+        is_open = torch.tensor(there, device=self.frozen.device)
+        return slots_in_gaps(self.frozen, is_open.expand(len(self.frozen), -1))
 
     def gap_counts(self, gaps: int) -> Int[Tensor, "batch gaps"]:
         """How many tokens lie in each gap."""
@@ -182,10 +189,8 @@ class HeldStep:
         return counts.scatter_add(1, slot, is_del.long())
 
     def open_slots(self) -> Bool[Tensor, "batch slots"]:
-        """Which slots lie in a gap: the next frozen token, or the end, has one before it."""
-        following = torch.nn.functional.pad(self.frozen.cumsum(dim=1), (1, 0))
-        there = [gap is not None for gap in self.pattern.gaps]
-        return torch.tensor(there, device=following.device)[following]
+        """Which slots lie in a gap."""
+        return Held(self.reverse.seen, self.frozen).open_slots(self.pattern)
 
     def _births(
         self, dtype: torch.dtype

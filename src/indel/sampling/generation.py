@@ -54,6 +54,9 @@ class SamplingOptions:
     """How q weighs the kinds of edits; None: as the model says."""
     guidance: float = 1.0
     """How much a frozen source counts; 1 is the model itself (`sampling.guidance`)."""
+    look_ahead: bool = True
+    """Whether counts are told what is frozen, if the model has any (`sampling.given_tokens`);
+    otherwise, unless it was trained with frozen tokens, each step is conditioned on them."""
 
     def __post_init__(self) -> None:
         if self.max_length is not None and self.max_length < 0:
@@ -287,7 +290,11 @@ class _Run:
 
 
 def predict(
-    denoiser: Denoiser, seen: Batch, t: int, frozen: Bool[Tensor, "batch length"] | None = None
+    denoiser: Denoiser,
+    seen: Batch,
+    t: int,
+    frozen: Bool[Tensor, "batch length"] | None = None,
+    open_slots: Bool[Tensor, "batch slots"] | None = None,
 ) -> DenoiserOutput:
     """The network's output, computed once for equal rows: draws of one x_t start out equal."""
     # At least one column: torch does not compare empty rows.
@@ -301,10 +308,12 @@ def predict(
     one = one.scatter(0, which, torch.arange(len(which), device=which.device))
     different = seen.rows(one).trimmed()
     times = torch.full_like(different.lengths, t)
-    if frozen is None:
+    if frozen is None or open_slots is None:
         output = denoiser(different, times)
     else:
-        output = denoiser(different, times, frozen[one, : different.width])
+        width = different.width
+        slots = open_slots[one, : width + 1]
+        output = denoiser(different, times, frozen[one, :width], open_slots=slots)
     return DenoiserOutput(*(part[which] for part in output))
 
 

@@ -30,6 +30,16 @@ def takes_as_given(denoiser: Denoiser, pattern: Pattern) -> bool:
     return only_last and ends == [len(pattern.tokens) - 1]
 
 
+def counts_take_as_given(denoiser: Denoiser, pattern: Pattern) -> bool:
+    """Whether a model that has not learned it has counts that can be told of frozen tokens.
+
+    The posterior of the edits by the counts is then that given that the frozen tokens saw no noise
+    (`model.edit_posterior`); so they say what goes between them, which is a look-ahead. What the
+    network adds is what it has learned for sequences that are noisy everywhere.
+    """
+    return denoiser.prior is not None and bool(pattern.tokens)
+
+
 def start_laws(denoiser: Denoiser, pattern: Pattern, most: int) -> Float[Tensor, "places {most}+1"]:
     """p_θ(n DELs of x_T lie in the gap | frozen), n = 0…most, a row for each place of the pattern.
 

@@ -22,7 +22,9 @@ from indel.model.denoiser import Denoiser, DenoiserOutput
 from indel.sampling.conditioning import Held
 from indel.sampling.generation import predict
 from indel.sampling.given_tokens import start_laws, takes_as_given
-from indel.sampling.patterns import Pattern
+from indel.sampling.patterns import Gap, Pattern
+
+_AFTER_ONE = Pattern.of([[0], Gap()])
 
 
 def check_guidance(denoiser: Denoiser, pattern: Pattern, strength: float) -> None:
@@ -52,7 +54,8 @@ def guided(
     dropped = int(seen.frozen[0].sum()) - 1 if len(seen.frozen) else 0
     last = seen.frozen.cumsum(dim=1) > dropped
     rest = seen.kept(seen.x.mask & last)
-    free = predict(denoiser, rest.x, t, rest.frozen)
+    # All that follows the separator is one gap.
+    free = predict(denoiser, rest.x, t, rest.frozen, rest.open_slots(_AFTER_ONE))
     return DenoiserOutput(
         *(
             torch.cat([given[:, :dropped], _mixed(given[:, dropped:], plain, strength)], dim=1)

@@ -15,6 +15,9 @@ particles there are,
 
 (Doucet, de Freitas, Gordon 2001; for diffusion Trippe et al. 2022, Wu et al. 2023). Draws that come
 out longer than the limit are drawn again; what that costs is not in the weights.
+
+Frozen tokens that the model, or its counts, take as given (`sampling.given_tokens`) are not drawn,
+and have no weight: p_θ(x_{t−1} | x_t, frozen) stands in the place of p_θ above.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from indel.randomness import Randomness, RowSeeds, index_at, select, split, unif
 from indel.sampling.conditioning import Held, HeldStep
 from indel.sampling.gap_lengths import GapLengths, draw_start
 from indel.sampling.generation import SamplingOptions, predict
-from indel.sampling.given_tokens import takes_as_given
+from indel.sampling.given_tokens import counts_take_as_given, takes_as_given
 from indel.sampling.guidance import check_guidance, guided, guided_start_laws
 from indel.sampling.held_samples import HeldSamples as HeldSamples
 from indel.sampling.patterns import Pattern
@@ -173,6 +176,8 @@ class _Run:
     watch: Callable[[int], None] | None
     given: bool
     """Whether the model takes the frozen tokens as given."""
+    told: bool
+    """Whether its counts alone do."""
 
     @classmethod
     def of(
@@ -194,8 +199,19 @@ class _Run:
             lengths = GapLengths.of(pattern, denoiser.schedule, limit, denoiser.device)
         check_guidance(denoiser, pattern, options.guidance)
         given = takes_as_given(denoiser, pattern)
+        told = not given and options.look_ahead and counts_take_as_given(denoiser, pattern)
         return cls(
-            denoiser, pattern, particles, steering, options, lengths, weights, limit, watch, given
+            denoiser,
+            pattern,
+            particles,
+            steering,
+            options,
+            lengths,
+            weights,
+            limit,
+            watch,
+            given,
+            told,
         )
 
     @torch.inference_mode()
@@ -218,8 +234,7 @@ class _Run:
             if self.watch is not None:
                 self.watch(t)
             seen = cloud.state.without(self.denoiser.schedule.ins)
-            output = predict(self.denoiser, seen.x, t, seen.frozen if self.given else None)
-            output = guided(self.denoiser, output, seen, t, self.options.guidance)
+            output = self._predicted(seen, t)
             cloud = self._twisted(replace(cloud, state=seen), output, t)
             step = self._step(seen, output, t)
             cloud = cloud.weighted(step.log_frozen())
@@ -295,6 +310,15 @@ class _Run:
         tokens[state.frozen] = values.repeat(len(tokens))
         return Held(Batch(tokens, state.x.lengths), state.frozen)
 
+    def _predicted(self, seen: Held, t: int) -> DenoiserOutput:
+        """What the network says, told what is frozen if it or its counts take it as given."""
+        # In x_T the frozen tokens do not stand with their values, unless the model has learned it.
+        if not self.given and not (self.told and t < self.denoiser.schedule.num_steps):
+            return predict(self.denoiser, seen.x, t)
+        open_slots = seen.open_slots(self.pattern)
+        output = predict(self.denoiser, seen.x, t, seen.frozen, open_slots)
+        return guided(self.denoiser, output, seen, t, self.options.guidance)
+
     def _step(self, seen: Held, output: DenoiserOutput, t: int) -> HeldStep:
         schedule = self.denoiser.schedule
         times = torch.full_like(seen.x.lengths, t)
@@ -309,7 +333,8 @@ class _Run:
         )
         given = seen.frozen if self.given else None
         reverse = ReverseStep.of(schedule, output, seen.x, times, weights=self.weights, given=given)
-        return HeldStep(reverse, seen.frozen, self.pattern, self.lengths, t - 1, self.given)
+        weightless = self.given or self.told
+        return HeldStep(reverse, seen.frozen, self.pattern, self.lengths, t - 1, weightless)
 
     def _drawn(self, cloud: _Cloud, step: HeldStep, t: int, noise: Randomness) -> _Cloud:
         drawn = step.draw(self.limit, redraws=self.options.redraws, generator=noise)

@@ -100,9 +100,14 @@ class BatchLoss:
                 enabled, dtype = has_bfloat16(self.device), torch.bfloat16
 
         def network(
-            x_t: Batch, t: Tensor, frozen: Tensor | None = None, *, start: bool = False
+            x_t: Batch,
+            t: Tensor,
+            frozen: Tensor | None = None,
+            *,
+            open_slots: Tensor | None = None,
+            start: bool = False,
         ) -> DenoiserOutput:
             with torch.autocast(kind, dtype=dtype, enabled=enabled):
-                return denoiser(x_t, t, frozen, start=start)
+                return denoiser(x_t, t, frozen, open_slots=open_slots, start=start)
 
         return network
