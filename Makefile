@@ -47,9 +47,9 @@ notebooks: $(DEVELOPED)
 	$(BIN)/python examples/run_notebooks.py
 
 package: $(DEVELOPED)
+	$(BIN)/python -m pytest -m slow tests/test_package.py
 	rm -rf dist
 	$(BIN)/python -m build
-	$(BIN)/python -m pytest -m slow tests/test_package.py
 
 gpu-check: $(DEVELOPED)
 	$(BIN)/python benchmarks/gpu_check.py
