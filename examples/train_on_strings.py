@@ -1,6 +1,6 @@
 """Train on your own strings: here made-up DNA with a motif; samples, a likelihood, a saved model.
 
-python examples/train_on_strings.py              about four minutes on one core
+python examples/train_on_strings.py              about a minute on one core
 python examples/train_on_strings.py --steps 20   a try
 """
 
