@@ -9,7 +9,7 @@ from typing import Any
 import huggingface_hub
 from huggingface_hub import CommitOperationAdd, HfApi, ModelCard
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError
-from huggingface_hub.utils import validate_repo_id
+from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
 from indel.atomic_files import write_output
 from indel.commands.model_cards import CONFIG, CURVE, plain_card, usage
@@ -73,7 +73,7 @@ def _finished_card(text: str, path: Path, repository: str) -> str:
     except Exception as error:  # the YAML library has its own
         reason = " ".join(str(error).split())[:200]
         raise ValueError(f"{path} should begin with a header in YAML: {reason}") from error
-    card.data.library_name = "indel"
+    card.data["library_name"] = "indel"
     if "\n## Use\n" in text:
         return str(card)
     return f"{str(card).rstrip()}\n\n{usage(repository)}"
