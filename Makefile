@@ -7,7 +7,7 @@ DEVELOPED := $(VENV)/.developed
 # Two processes; neighbors in a file stay together, and whoever is done first takes from the other.
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
-.PHONY: demo test test-all lint types bench screenshots figures clean
+.PHONY: demo test test-all lint types bench screenshots figures notebooks package gpu-check clean
 
 demo: $(INSTALLED)
 	$(BIN)/indel repair --compare "thisn sentsnetne wasstype vssry babdly"
@@ -42,6 +42,17 @@ figures: $(DEVELOPED)
 	$(BIN)/indel reproduce figure1 figure4 --scale laptop --out results
 	mkdir -p docs/images
 	cp results/tiny/figure[23567].png results/laptop/figure[14].png docs/images/
+
+notebooks: $(DEVELOPED)
+	$(BIN)/python examples/run_notebooks.py
+
+package: $(DEVELOPED)
+	$(BIN)/python -m pytest -m slow tests/test_package.py
+	rm -rf dist
+	$(BIN)/python -m build
+
+gpu-check: $(DEVELOPED)
+	$(BIN)/python benchmarks/gpu_check.py
 
 clean:
 	rm -rf $(VENV)

@@ -71,6 +71,7 @@ WORKING = {
     ),
     "dry run": (["train", "arithmetic", "--scale", "tiny", "--dry-run"], "steps = "),
     "corrupt": (["corrupt", "abc"], "abc"),
+    "push": (["push", "arithmetic", "someone/numbers", "--dry-run", "out"], "would be uploaded"),
 }
 """Commands that need no extra, and what they show."""
 

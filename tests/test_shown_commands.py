@@ -36,6 +36,7 @@ APPENDED: dict[str, list[str]] = {
     "tune-repair": ["--limit", "1", "--model", "./a-model"],
     "repair": [],
     "info": [],
+    "push": [],
     "reproduce": [],
 }
 """What makes each command fast."""
@@ -92,9 +93,10 @@ def parse_launch(words: list[str]) -> None:
 def parse_install(words: list[str]) -> None:
     """Whether the extras that pip is asked for exist."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (extras,) = re.findall(r"\.\[([\w,]+)\]", " ".join(words))
+    (extras,) = re.findall(r"(?:\.|indel)\[([\w,]+)\]", " ".join(words))
     assert set(extras.split(",")) <= project["optional-dependencies"].keys(), words
-    assert (ROOT / words[words.index("-c") + 1]).is_file(), words
+    if "-c" in words:
+        assert (ROOT / words[words.index("-c") + 1]).is_file(), words
 
 
 def recipe(target: str) -> list[Shown]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         Vocabulary,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     # the forward process q

@@ -25,6 +25,7 @@ from indel.commands import (
     list_models,
     mend_molecules,
     mutate,
+    push,
     repair,
     reproduce,
     sample,
@@ -67,6 +68,7 @@ for command in (
     info.info,
     list_models.models,
     export.export,
+    push.push,
     reproduce.reproduce,
     serve.serve,
 ):

@@ -188,8 +188,10 @@ def test_pull_takes_the_model_and_its_words(folder: Path, monkeypatch: pytest.Mo
         "checksums.json",
         "config.json",
         "model.safetensors",
+        "repair.json",
         "schedule.json",
         "vocabulary.json",
+        "word_pairs.txt",
         "words.txt",
     ]
 

@@ -73,15 +73,46 @@ def model_card(title: str, denoiser: Denoiser, origin: Origin, measured: Measure
         "made with": f"torch {torch.__version__}, Python {platform.python_version()}, "
         f"{platform.system()} {platform.machine()}, {datetime.now(UTC):%Y-%m-%d}",
     }
-    rows = "\n".join(f"| {name} | {value} |" for name, value in facts.items())
+    return (
+        f"{_opening(title)} The bound on the log-likelihood is that of held-out data, with its "
+        f"standard error; lower is better.\n\n{_table(facts)}\n"
+        f"![The loss during training and the bound on validation data]({CURVE})\n"
+    )
+
+
+def plain_card(title: str, denoiser: Denoiser) -> str:
+    """The card of a model of which nothing is known but itself."""
+    facts = {
+        "tokens": f"{denoiser.vocabulary.size:,}, {type(denoiser.vocabulary).__name__}",
+        "forward process": f"T = {denoiser.schedule.num_steps}",
+        "longest sequence": f"{denoiser.config.max_length:,} tokens",
+        "parameters": f"{sum(weight.numel() for weight in denoiser.parameters()):,}",
+    }
+    return f"{_opening(title)} How good it is was not measured for this card.\n\n{_table(facts)}"
+
+
+def usage(repository: str) -> str:
+    """The section of a card on how to use a model that lies on the Hub."""
+    return (
+        "## Use\n\n```sh\npip install indel\n"
+        f"indel sample {repository}\n```\n\n"
+        "```python\nimport indel\n\n"
+        f'model = indel.load("{repository}")\n'
+        'print(*indel.generate(model, 3, seed=0).texts, sep="\\n")\n```\n'
+    )
+
+
+def _opening(title: str) -> str:
     return (
         f"---\nlibrary_name: indel\ntags: [discrete-diffusion]\n---\n\n# {title}\n\n"
         "A denoiser of indel, diffusion over sequences that can insert, delete and replace "
-        "tokens ([paper](https://arxiv.org/abs/2107.07675)). The bound on the log-likelihood is "
-        "that of held-out data, with its standard error; lower is better.\n\n"
-        f"| | |\n|---|---|\n{rows}\n\n"
-        f"![The loss during training and the bound on validation data]({CURVE})\n"
+        "tokens ([paper](https://arxiv.org/abs/2107.07675))."
     )
+
+
+def _table(facts: Mapping[str, str]) -> str:
+    rows = "".join(f"| {name} | {value} |\n" for name, value in facts.items())
+    return f"| | |\n|---|---|\n{rows}"
 
 
 def _start(denoiser: Denoiser, origin: Origin) -> dict[str, str]:

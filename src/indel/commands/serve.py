@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +24,12 @@ def serve(
         list[str] | None,
         typer.Option(metavar="NAME", help="A name that the page is served under, e.g. by a proxy."),
     ] = None,
+    allow_frame: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORIGIN", help="A site that may show the page in a frame: https://NAME."
+        ),
+    ] = None,
     text8: Model = "text8",
     in_place: Model = "in-place",
     arithmetic: Model = "arithmetic",
@@ -34,6 +41,9 @@ def serve(
     """Serve the page: repair, watch, fill, process and likelihood in a browser."""
     if not host.strip():
         raise ValueError(f"--host must be an address, such as 127.0.0.1 or 0.0.0.0, got {host!r}")
+    for origin in allow_frame or ():
+        if not re.fullmatch(r"https?://[\w.-]+(:\d+)?", origin, re.ASCII):
+            raise ValueError(f"--allow-frame must be a site such as https://NAME, got {origin!r}")
     packages = ("gradio", "matplotlib", "PIL")
     for package in packages:
         extras.require_installed("the page", package, "web")
@@ -46,7 +56,7 @@ def serve(
     from indel.web.serving import serve as serve_page
 
     models = open_models(text8, in_place, arithmetic, molecules)
-    serve_page(models, host=host, port=port, names=allow_host or ())
+    serve_page(models, host=host, port=port, names=allow_host or (), frames=allow_frame or ())
 
 
 def open_models(text8: str, in_place: str, arithmetic: str, molecules: str | None = None) -> Models:

@@ -27,7 +27,10 @@ CONFIG_FILES = (CONFIG, VOCABULARY, SCHEDULE)
 FILES = (*CONFIG_FILES, WEIGHTS)
 CHECKSUMS = "checksums.json"
 WORDS = "words.txt"
-"""Counts of words for repair, which some models of text have beside them."""
+WORD_PAIRS = "word_pairs.txt"
+REPAIR_WEIGHTS = "repair.json"
+FOR_REPAIR = (WORDS, WORD_PAIRS, REPAIR_WEIGHTS)
+"""Counts of words and weights for repair, which some models of text have beside them."""
 LENGTHS = "length.logits"
 
 _log = logging.getLogger(__name__)
@@ -102,10 +105,9 @@ def _limited_before(folder: Path) -> bool:
 
 def download(repository: str | Path, **options: Any) -> Path:
     """The folder of a model that lies in a repository on the Hub, fetched if it has changed."""
+    wanted = [*FILES, CHECKSUMS, *FOR_REPAIR]
     try:
-        return Path(
-            snapshot_download(str(repository), allow_patterns=[*FILES, CHECKSUMS, WORDS], **options)
-        )
+        return Path(snapshot_download(str(repository), allow_patterns=wanted, **options))
     except (OSError, ValueError) as error:  # no such repository, no network, no valid name
         raise FileNotFoundError(
             f"there is no folder {repository}, and nothing came from the Hub: {error}"

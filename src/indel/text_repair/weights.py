@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from indel.atomic_files import write_output
-
-FILE = "repair.json"
+from indel.model.saving import REPAIR_WEIGHTS
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class RepairWeights:
     @classmethod
     def read(cls, folder: Path) -> RepairWeights:
         """The weights in the folder of a model; the defaults if there is no such file."""
-        path = folder / FILE
+        path = folder / REPAIR_WEIGHTS
         if not path.is_file():
             return cls()
         try:
@@ -102,7 +101,7 @@ class RepairWeights:
         data = {"words": asdict(self.words)}
         if self.network is not None:
             data["network"] = asdict(self.network)
-        write_output(folder / FILE, (json.dumps(data, indent=2) + "\n").encode())
+        write_output(folder / REPAIR_WEIGHTS, (json.dumps(data, indent=2) + "\n").encode())
 
 
 def _weights(path: Path, name: str, values: Any) -> Weights:

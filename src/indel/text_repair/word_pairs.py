@@ -9,8 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from indel.atomic_files import write_output
-
-FILE = "word_pairs.txt"
+from indel.model.saving import WORD_PAIRS
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class WordPairs:
     @classmethod
     def read(cls, folder: Path) -> WordPairs:
         """The pairs in the folder of a model; none if there is no such file."""
-        path = folder / FILE
+        path = folder / WORD_PAIRS
         counts: dict[tuple[str, str], int] = {}
         if not path.is_file():
             return cls(counts)
@@ -57,4 +56,4 @@ class WordPairs:
         for (first, second), count in self.counts.items():
             lines.setdefault(first, [first]).append(f"{second} {count}")
         text = "".join(" ".join(line) + "\n" for line in lines.values())
-        write_output(folder / FILE, text.encode())
+        write_output(folder / WORD_PAIRS, text.encode())

@@ -23,11 +23,6 @@ POLICY = (
     "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; "
     "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
 )
-_HEADERS = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-)
 _API = "/gradio_api"
 _EVENT = f"{_API}/queue/join"
 _CALL = re.compile(rf"{_API}/call/v2/(\w+)/?")
@@ -55,12 +50,24 @@ async def tell_busy(request: Request, error: Exception) -> JSONResponse:
 class Guard:
     """Refuses what the page does not need, and tells browsers to load nothing from elsewhere."""
 
-    def __init__(self, app: ASGIApp, page: gr.Blocks, names: Collection[str]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        page: gr.Blocks,
+        names: Collection[str],
+        frames: Collection[str] = (),
+    ) -> None:
         self.app = app
         self.page = page
         self.names = names
         """Host names that the page may be asked under, next to addresses."""
         self.calls = Calls(page)
+        # Sites that may show the page in a frame end the policy.
+        self.headers = (
+            (b"content-security-policy", " ".join([POLICY, *frames]).encode()),
+            (b"x-content-type-options", b"nosniff"),
+            (b"referrer-policy", b"no-referrer"),
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -69,7 +76,7 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+                message["headers"] = [*message.get("headers", ()), *self.headers]
             await send(message)
 
         refusal = self._refusal(scope)

@@ -45,17 +45,20 @@ def running(
     port: int = 7860,
     waiting: int = LIMITS.waiting,
     names: Collection[str] = (),
+    frames: Collection[str] = (),
     examples: bool = True,
 ) -> Iterator[str]:
     """The page at the address that is yielded, until the block is left; port 0 takes a free one.
 
-    It answers under any address of the machine and under `localhost`, its own name, and `names`.
+    It answers under any address of the machine and under `localhost`, its own name, and `names`;
+    the sites `frames` may show it in a frame.
     """
     keep_quiet()
     listener = _listen(host, port)
     page = build_app(models, waiting=waiting, examples=examples)
     known = {"localhost", socket.gethostname().lower(), host.lower(), *map(str.lower, names)}
-    server = uvicorn.Server(uvicorn.Config(_web_app(page, known), **http_settings()))
+    app = _web_app(page, known, frames)
+    server = uvicorn.Server(uvicorn.Config(app, **http_settings()))
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     try:
@@ -72,9 +75,16 @@ def running(
         listener.close()
 
 
-def serve(models: Models, *, host: str, port: int, names: Collection[str] = ()) -> None:
+def serve(
+    models: Models,
+    *,
+    host: str,
+    port: int,
+    names: Collection[str] = (),
+    frames: Collection[str] = (),
+) -> None:
     """Serve the page until Ctrl-C."""
-    with running(models, host=host, port=port, names=names) as address:
+    with running(models, host=host, port=port, names=names, frames=frames) as address:
         print(f"indel is ready at {address}   (Ctrl-C stops it)", flush=True)
         try:
             while True:
@@ -83,9 +93,9 @@ def serve(models: Models, *, host: str, port: int, names: Collection[str] = ()) 
             print("stopped")
 
 
-def _web_app(page: gr.Blocks, names: Collection[str]) -> FastAPI:
+def _web_app(page: gr.Blocks, names: Collection[str], frames: Collection[str]) -> FastAPI:
     """The page behind its guard, without Gradio's own server and what that would ask and print."""
-    guard = Middleware(Guard, page=page, names=names)
+    guard = Middleware(Guard, page=page, names=names, frames=frames)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, middleware=[guard])
     # Gradio keeps what a visitor has seen last: only of a few visitors, then.
     page.state_session_capacity = LIMITS.sessions
