@@ -20,7 +20,7 @@ def words(rows: int, generator: torch.Generator) -> Batch:
     )
 
 
-def trained(build: Any, options: dict[str, Any], *, steps: int, rows: int = 24) -> Any:
+def trained(build: Any, options: dict[str, Any], *, steps: int, rows: int = 64) -> Any:
     """The method after some steps of Adam."""
     torch.manual_seed(0)
     generator = torch.Generator().manual_seed(1)
