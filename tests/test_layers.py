@@ -23,6 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     # Pictures know results, not models.
     "drawing": FOUNDATION | {"process", "sampling"},
     "training": FOUNDATION | {"process", "model", "bound", "sampling", "data"},
+    "comparison": FOUNDATION | {"process", "model", "bound", "sampling", "data", "training"},
     "pretrained": set(),
     "loading": FOUNDATION | {"model", "pretrained", "training"},
     "api": FOUNDATION | {"process", "model", "bound", "sampling", "data"},
