@@ -15,6 +15,7 @@ import typer
 
 from indel import __version__
 from indel.commands import (
+    compare,
     corrupt,
     evaluate,
     evaluate_molecules,
@@ -68,6 +69,7 @@ for command in (
     list_models.models,
     export.export,
     reproduce.reproduce,
+    compare.compare,
     serve.serve,
 ):
     app.command()(command)
