@@ -52,8 +52,7 @@ def compare(
     page: Annotated[Path, typer.Option(help="Where --report writes.")] = Path("docs/comparison.md"),
 ) -> None:
     """Train every process with the same network, data and budget, and measure all of them."""
-    for package in ("matplotlib", "accelerate"):
-        extras.require("comparing", package, "plots,train")
+    extras.require("comparing", "matplotlib", "plots")
     from indel.comparison.registry import USUAL, process_of
     from indel.comparison.report import write_page
     from indel.comparison.runs import Comparison

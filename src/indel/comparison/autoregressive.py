@@ -24,11 +24,11 @@ class Autoregressive(nn.Module):
     start is K + 1, which is no output.
     """
 
+    name = "autoregressive"
     likelihood_kind: LikelihoodKind = "exact"
 
-    def __init__(self, name: str, vocabulary_size: int, backbone: RotaryConfig, max_length: int):
+    def __init__(self, vocabulary_size: int, backbone: RotaryConfig, max_length: int) -> None:
         super().__init__()
-        self.name = name
         self.max_length = checks.integer("max_length", max_length, least=1)
         self.eos = checks.integer("vocabulary_size", vocabulary_size, least=1)
         self.embedding = nn.Embedding(vocabulary_size + 2, backbone.width)
@@ -114,11 +114,11 @@ class Autoregressive(nn.Module):
 def build(
     vocabulary_size: int, backbone: BackboneConfig, max_length: int, options: dict[str, Any]
 ) -> Autoregressive:
-    """The yardstick for sequences of up to max_length tokens; its only option is its `name`."""
-    values = checks.fields("the options of autoregressive", options, ["name"])
+    """The yardstick for sequences of up to max_length tokens; it has no options."""
+    checks.fields("the options of autoregressive", options, [])
     if not isinstance(backbone, RotaryConfig):
         raise ValueError(
             f"autoregressive needs a rotary backbone, which has a causal mask; got "
             f"{type(backbone).__name__}"
         )
-    return Autoregressive(values["name"], vocabulary_size, backbone, max_length)
+    return Autoregressive(vocabulary_size, backbone, max_length)

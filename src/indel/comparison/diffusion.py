@@ -124,15 +124,13 @@ def build(
 ) -> Diffusion:
     """The method of a forward process.
 
-    Options: `name`, `process` (see `schedules.FORWARD`), `num_steps` (T) and `rate`, for the
-    processes that have one. x_t has room for twice the longest x_0.
+    Options: `process` (see `schedules.FORWARD`), `num_steps` (T), and `rate` for the processes that
+    have one, which then ends their name. x_t has room for twice the longest x_0.
     """
     values = checks.fields(
-        "the options of a diffusion",
-        options,
-        ["name", "process", "num_steps"],
-        defaults={"rate": 0.0},
+        "the options of a diffusion", options, ["process", "num_steps"], defaults={"rate": 0.0}
     )
+    name = f"{values['process']}-{values['rate']:g}" if values["rate"] else values["process"]
     forward = forward_process(
         values["process"], vocabulary_size, num_steps=values["num_steps"], rate=values["rate"]
     )
@@ -145,4 +143,4 @@ def build(
         limit_length=False,
     )
     kind = Denoiser if forward.mask is None else MaskedDenoiser
-    return Diffusion(values["name"], kind(config))
+    return Diffusion(name, kind(config))

@@ -29,6 +29,11 @@ class Process:
     needs_order: bool = False
     """Whether it is for tokens that have an order."""
 
+    @property
+    def has_steps(self) -> bool:
+        """Whether it has a number of steps T, an option `num_steps`."""
+        return self.home == _DIFFUSION
+
     def build(self) -> Build:
         """The function that makes it."""
         module, _, function = self.home.partition(":")
@@ -104,12 +109,10 @@ def build_method(
 ) -> Method:
     """A new method; T is for those that have steps of a forward process."""
     process = process_of(name)
-    options = dict(process.options)
-    if process.home in (_DIFFUSION, _PROCESSES["autoregressive"].home):
-        options["name"] = name
-    if process.home == _DIFFUSION:
-        options["num_steps"] = num_steps
-    method = process.build()(vocabulary_size, backbone, max_length, options)
+    steps = {"num_steps": num_steps} if process.has_steps else {}
+    method = process.build()(vocabulary_size, backbone, max_length, {**process.options, **steps})
     if not isinstance(method, nn.Module) or not isinstance(method, Method):
         raise TypeError(f"{process.home} must make a torch.nn.Module that is a Method")
+    if method.name != name:
+        raise ValueError(f"{process.home} made {method.name!r}, asked for was {name!r}")
     return method

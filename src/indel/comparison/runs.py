@@ -1,4 +1,4 @@
-"""A comparison: every process with every seed, trained and measured once, whatever interrupts it."""
+"""A comparison: every process with every seed, trained and measured once."""
 
 from __future__ import annotations
 
