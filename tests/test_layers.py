@@ -29,7 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "molecules": FOUNDATION | {"process", "model", "bound", "sampling", "data", "drawing"},
     "text_repair": FOUNDATION | {"process", "model", "sampling", "data", "loading"},
 }
-"""What is not listed here (command, page, experiments, comparison, the front door) is seen by users."""
+"""What is not listed here (command, page, experiments, the front door …) is seen by users."""
 FOR_USERS = {"__init__", "__main__", "cli", "commands", "web", "experiments", "comparison"}
 
 

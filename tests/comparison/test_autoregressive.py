@@ -57,9 +57,7 @@ def test_the_probabilities_of_all_sequences_sum_to_one() -> None:
 def test_a_sequence_that_is_too_long_has_no_probability() -> None:
     long = [[0] * (LONGEST + 1)]
     assert nats(toy(), long).tolist() == [math.inf]
-    with pytest.raises(
-        ValueError, match="not be longer than max_length = 3, got 4 tokens in row 0"
-    ):
+    with pytest.raises(ValueError, match="max_length = 3, got 4 tokens in row 0"):
         toy().loss(Batch.from_lists(long), generator=torch.Generator())
 
 

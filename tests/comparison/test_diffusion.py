@@ -1,4 +1,4 @@
-"""Diffusion as methods: the closed form of masked diffusion, tokens that cannot be, gaps, repair."""
+"""Diffusion as methods: masks have their closed form and are no data; gaps; repair."""
 
 import itertools
 import math
@@ -28,7 +28,7 @@ def diffusion(name: str, *, max_length: int = 4) -> Diffusion:
     return method
 
 
-# --- masked diffusion in place ----------------------------------------------------------------------
+# --- masked diffusion in place -------------------------------------------------------------------
 
 
 def masking_laws(length: int) -> list[tuple[tuple[int, ...], float]]:
@@ -121,7 +121,7 @@ def test_a_mask_in_x_0_has_probability_zero(name: str) -> None:
     assert {token for row in drawn for token in row} <= set(range(SIZE))
 
 
-# --- all of them ------------------------------------------------------------------------------------
+# --- all of them ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", OURS)

@@ -86,7 +86,7 @@ def test_training_lowers_the_loss_and_its_weights_can_be_read(tmp_path: Path) ->
 
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     (tmp_path / CHECKPOINT).write_bytes(b"\x00" * 40)
-    with pytest.raises(CheckpointError, match="is no whole checkpoint .* delete it"):
+    with pytest.raises(CheckpointError, match=r"is no whole checkpoint .* delete it"):
         train(tmp_path, point)
 
 

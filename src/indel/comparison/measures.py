@@ -31,6 +31,8 @@ ERRORS = 0.1
 _GROUP = 4
 """Tokens of the groups that diversity counts."""
 _KNOWN_EXAMPLES = 20_000
+_LENGTHS = 4096
+"""Training sequences whose lengths are compared with those of samples."""
 _WORD = re.compile(r"\S+")
 
 
@@ -50,7 +52,8 @@ class Measures:
 
     def __init__(self, data: BatchStream, sizes: Sizes, *, seed: int = 0) -> None:
         self.data, self.sizes, self.seed = data, sizes, seed
-        self.lengths = Counter(data.examples(0, 4096, "train").lengths.tolist())
+        count = min(_LENGTHS, data.size("train")) if isinstance(data, Sequences) else _LENGTHS
+        self.lengths = Counter(data.examples(0, count, "train").lengths.tolist())
         self._words: set[str] | None = None
         clean = data.examples(0, sizes.tasks, "test").to_lists()
         generator = noise(seed, "comparison tasks", 0)
