@@ -33,7 +33,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         num_steps=4,
         batch_size=8,
         validations=2,
-        sizes=Sizes(likelihood=64, samples=16, tasks=3),
+        sizes=Sizes(likelihood=64, samples=16, gaps=3, repairs=4),
         data_options={"arithmetic": ARITHMETIC},
     )
     monkeypatch.setitem(SCALES, "tiny", scale)

@@ -11,7 +11,7 @@ from indel.data import ArithmeticData, BatchStream, Sequences, Text8Sample
 from indel.process.levenshtein import edit_distance
 from support.small_methods import Knowing
 
-SIZES = Sizes(likelihood=8, samples=8, tasks=10, batch_size=3)
+SIZES = Sizes(likelihood=8, samples=8, gaps=10, repairs=10, batch_size=3)
 ARITHMETIC = ArithmeticData(numbers=16, max_step=2, min_length=3, max_length=6)
 
 

@@ -28,7 +28,7 @@ PARTICLES = 8
 """Drawn side by side for each sequence that is filled in."""
 EXPECTED_ERRORS = 0.1
 """Repair starts at the time at which q has changed about this share of the tokens."""
-_LIKELIEST = SamplingOptions(tokens=Sharpening(0.0), deletions=Sharpening(0.0))
+_BOLDER = SamplingOptions(tokens=Sharpening(0.5), deletions=Sharpening(0.5))
 
 
 class MaskedDenoiser(Denoiser):
@@ -107,7 +107,7 @@ class Diffusion(nn.Module):
         return Drawn(found, calls)
 
     def repair(self, noisy: Batch, *, generator: torch.Generator) -> Drawn | None:
-        """Take the corrupted sequence for x_t and undo the likeliest edits, step by step.
+        """Take the corrupted sequence for x_t and draw x_0 at temperature 0.5.
 
         Masked diffusion in place takes every token that it sees for a true one: it cannot.
         """
@@ -115,7 +115,7 @@ class Diffusion(nn.Module):
             return None
         changed = [1.0 - level.unchanged for level in self.denoiser.schedule.describe()[:-1]]
         t = 1 + min(range(len(changed)), key=lambda i: abs(changed[i] - EXPECTED_ERRORS))
-        samples = denoise_from(self.denoiser, noisy, t, generator=generator, options=_LIKELIEST)
+        samples = denoise_from(self.denoiser, noisy, t, generator=generator, options=_BOLDER)
         return Drawn(samples.x.to_lists(), samples.network_calls)
 
 

@@ -42,8 +42,10 @@ class Sizes:
 
     likelihood: int
     samples: int
-    tasks: int
-    """Sequences with a gap, and corrupted ones."""
+    gaps: int
+    """Sequences with a gap; ours are filled one by one."""
+    repairs: int
+    """Corrupted sequences."""
     batch_size: int = 64
 
 
@@ -55,11 +57,12 @@ class Measures:
         count = min(_LENGTHS, data.size("train")) if isinstance(data, Sequences) else _LENGTHS
         self.lengths = Counter(data.examples(0, count, "train").lengths.tolist())
         self._words: set[str] | None = None
-        clean = data.examples(0, sizes.tasks, "test").to_lists()
-        generator = noise(seed, "comparison tasks", 0)
-        self.gaps = cut_gaps(clean, generator=generator)
-        # A sequence of which nothing is left gives nothing to repair.
+        whole = data.examples(0, sizes.gaps, "test").to_lists()
+        self.gaps = cut_gaps(whole, generator=noise(seed, "comparison cuts", 0))
+        clean = data.examples(0, sizes.repairs, "test").to_lists()
+        generator = noise(seed, "comparison errors", 0)
         typed = with_typing_errors(clean, data.vocabulary.size, rate=ERRORS, generator=generator)
+        # An empty sequence has no error rate.
         pairs = [pair for pair in zip(clean, typed, strict=True) if pair[0]]
         self.clean, self.typed = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 

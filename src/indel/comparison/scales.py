@@ -37,7 +37,7 @@ SCALES: dict[str, Scale] = {
         num_steps=10,
         batch_size=32,
         validations=4,
-        sizes=Sizes(likelihood=128, samples=128, tasks=24),
+        sizes=Sizes(likelihood=128, samples=128, gaps=24, repairs=128),
         data_options={
             "arithmetic": {"numbers": 16, "max_step": 1, "min_length": 6, "max_length": 10},
             "text8": {"chunk_length": 32},
@@ -49,7 +49,7 @@ SCALES: dict[str, Scale] = {
         num_steps=32,
         batch_size=32,
         validations=8,
-        sizes=Sizes(likelihood=256, samples=256, tasks=48),
+        sizes=Sizes(likelihood=256, samples=256, gaps=32, repairs=256),
         data_options={
             "arithmetic": {"numbers": 128, "max_step": 6, "min_length": 10, "max_length": 20},
             "text8": {"chunk_length": 64},
