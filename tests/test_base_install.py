@@ -78,6 +78,7 @@ WORKING = {
 REFUSED = {
     "train": (["train", "arithmetic", "--scale", "tiny", "--out", "run"], "train"),
     "reproduce": (["reproduce", "figure7"], "plots,train"),
+    "compare": (["compare", "arithmetic", "--out", "run"], "plots"),
     "serve": (["serve"], "web"),
     "datasets": (["evaluate", "text8", "--data=huggingface:x", *TEXT8], "data"),
     "export": (["export", "text8", "new"], "plots"),

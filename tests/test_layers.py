@@ -30,8 +30,8 @@ ALLOWED: dict[str, set[str]] = {
     "molecules": FOUNDATION | {"process", "model", "bound", "sampling", "data", "drawing"},
     "text_repair": FOUNDATION | {"process", "model", "sampling", "data", "loading"},
 }
-"""What is not listed here (command, page, experiments, the front door) is seen by users."""
-FOR_USERS = {"__init__", "__main__", "cli", "commands", "web", "experiments"}
+"""What is not listed here (command, page, experiments, the front door …) is seen by users."""
+FOR_USERS = {"__init__", "__main__", "cli", "commands", "web", "experiments", "comparison"}
 
 
 def room_of(parts: tuple[str, ...]) -> str:

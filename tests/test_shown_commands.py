@@ -25,8 +25,14 @@ SHORT_TRAINING = [
 ]
 """Appended to every training: the last of two values counts, and two steps make a whole run."""
 
+SHORT_COMPARISON = [
+    *("--scale", "tiny", "--budget", "0.01", "--seeds", "1"),
+    *("--processes", "autoregressive,in-place-uniform"),
+]
+
 APPENDED: dict[str, list[str]] = {
     "train": SHORT_TRAINING,
+    "compare": SHORT_COMPARISON,
     "sample": ["-n", "1"],
     "infill": ["-n", "1"],
     "mutate": ["-n", "1"],
@@ -44,7 +50,11 @@ APPENDED: dict[str, list[str]] = {
 SMALLER = {"--particles": "2", "--chains": "2"}
 """Options that only some of the commands have, and what makes them fast."""
 
-KEPT = {"train": SHORT_TRAINING, "tune-repair": ["--model", "./a-model"]}
+KEPT = {
+    "train": SHORT_TRAINING,
+    "compare": SHORT_COMPARISON,
+    "tune-repair": ["--model", "./a-model"],
+}
 """What the slow test appends: nothing trains for hours, and the bundled model stays as it is."""
 
 NOT_RUN = {
@@ -54,6 +64,7 @@ NOT_RUN = {
     r"--data FOLDER": "MOSES is not in the repository",
     r"^indel serve$": "tests/test_serve_command.py runs it",
     r"^PAGE=|^ask\b": "tests/web/test_api.py runs it",
+    r"compare --report": "tests/test_compare_command.py runs it",
     r"reproduce (table1|all report)": "tests/test_reproduce_command.py runs it with small runs",
 }
 """Commands that are only parsed, and why."""

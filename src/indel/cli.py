@@ -15,6 +15,7 @@ import typer
 
 from indel import __version__
 from indel.commands import (
+    compare,
     corrupt,
     evaluate,
     evaluate_molecules,
@@ -70,6 +71,7 @@ for command in (
     export.export,
     push.push,
     reproduce.reproduce,
+    compare.compare,
     serve.serve,
 ):
     app.command()(command)

@@ -1,1 +1,1 @@
-"""Processes side by side: each method is a small module that trains and samples the same way."""
+"""Every process side by side: one network, one data set, one budget, one set of measures."""

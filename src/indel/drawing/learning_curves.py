@@ -1,8 +1,9 @@
-"""How a measure falls with the examples seen, one line a forward process."""
+"""How a measure falls with the examples seen or the time spent, one line a forward process."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import NamedTuple
 
 from matplotlib.figure import Figure
@@ -14,9 +15,9 @@ _DASHES = ("-", "--", "-.", ":")
 
 
 class Curve(NamedTuple):
-    """One run: examples seen, and what was measured then."""
+    """One run: examples seen or time spent, and what was measured then."""
 
-    examples: Sequence[int]
+    spent: Sequence[float]
     values: Sequence[float]
 
 
@@ -24,6 +25,7 @@ def draw_learning_curves(
     panels: Mapping[str, Mapping[str, Sequence[Curve]]],
     *,
     paper: Mapping[str, Mapping[str, float]] | None = None,
+    unit: str = "examples seen",
 ) -> Figure:
     """A panel for each measure, in it a colour for each name, a line for each of its runs.
 
@@ -34,7 +36,8 @@ def draw_learning_curves(
     )
     for number, (title, groups) in enumerate(panels.items(), start=1):
         axis = figure.add_subplot(1, len(panels), number)
-        for (name, curves), colour, dashes in zip(groups.items(), SERIES, _DASHES, strict=False):
+        styles = zip(cycle(SERIES), cycle(_DASHES), strict=False)
+        for (name, curves), (colour, dashes) in zip(groups.items(), styles, strict=False):
             width = 1.3 if len(curves) == 1 else 0.9
             for first, curve in zip([True] + [False] * len(curves), curves, strict=False):
                 label = name if first else None
@@ -43,9 +46,9 @@ def draw_learning_curves(
             if level is not None:
                 axis.axhline(level, color=colour, linestyle=dashes, linewidth=0.6, alpha=0.7)
         axis.set_title(title, fontsize=11)
-        axis.set_xlabel("examples seen")
+        axis.set_xlabel(unit)
         axis.xaxis.set_major_locator(MaxNLocator(6))
-        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
         axis.legend(frameon=False, fontsize=9)

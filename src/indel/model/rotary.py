@@ -111,16 +111,24 @@ class RotaryTransformer(nn.Module):
             layer.compile(*args, **{**options, "dynamic": False})
 
     def forward(
-        self, embedded: Float[Tensor, "batch length width"], mask: Bool[Tensor, "batch length"]
+        self,
+        embedded: Float[Tensor, "batch length width"],
+        mask: Bool[Tensor, "batch length"],
+        *,
+        causal: bool = False,
     ) -> Float[Tensor, "batch length width"]:
         """Hidden states; where the mask is False they are finite and mean nothing.
 
-        Each row of the mask is True somewhere.
+        Each row of the mask is True somewhere; with `causal`, at its first place, and a place sees
+        itself and those before it alone.
         """
         length = mask.shape[1]
         missing = -length % self._length_multiple
         hidden = _normed(functional.pad(embedded, (0, 0, 0, missing)))
         biases = self._score_biases(functional.pad(mask, (0, missing)), hidden.dtype)
+        if causal:
+            places = torch.arange(length + missing, device=mask.device)
+            biases = biases.masked_fill(places > places[:, None], float("-inf"))
         turns = _rotations(length + missing, self.config, hidden)
         for layer in self.layers:
             hidden = layer(hidden, turns, biases)

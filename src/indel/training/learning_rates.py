@@ -74,6 +74,16 @@ def flat(step: int, *, warm_up: int, steps: int, cool_down: float) -> float:
     return warm_up_factor(step, warm_up) * left
 
 
+def flat_by_share(step: int, share: float, *, warm_up: int, cool_down: float) -> float:
+    """`flat` where not the number of steps is given but a budget, of which a share is spent.
+
+    >>> [flat_by_share(9, share, warm_up=2, cool_down=0.4) for share in (0.0, 0.6, 0.8, 1.0)]
+    [1.0, 1.0, 0.5, 0.0]
+    """
+    left = min(1.0, (1.0 - share) / cool_down) if cool_down else 1.0
+    return warm_up_factor(step, warm_up) * round(left, 12)
+
+
 def rate_factor(section: OptimizerSection, step: int, *, steps: int) -> float:
     """What all learning rates are multiplied by in step n = 0, 1, … of all steps.
 

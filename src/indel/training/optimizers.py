@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from indel.model import Denoiser
+from indel.model.noise_levels import NoiseLevelEmbedding
 from indel.training.config import OptimizerSection
 from indel.training.precision import has_bfloat16
 
@@ -164,19 +164,21 @@ def _polynomial(
 
 
 def make_optimizers(
-    denoiser: Denoiser, section: OptimizerSection, *, muon_dtype: torch.dtype | None = None
+    model: nn.Module, section: OptimizerSection, *, muon_dtype: torch.dtype | None = None
 ) -> list[torch.optim.Optimizer]:
-    """The optimizers of a denoiser; its table of lengths is fitted and has none.
+    """The optimizers of a denoiser, or of any module whose stacks are called `backbone`.
+
+    What needs no gradient, such as a table of lengths that is fitted, has none.
 
     "adam" and "adamw" train all parameters, with weight decay for matrices of the backbone alone.
     "muon" trains the backbone's linear layers by Muon: their gradients have few strong directions
     and many weak ones, which orthogonal updates learn at one pace. Embeddings, heads, norms and
     position biases are look-ups, outputs and vectors, for which that is not so: AdamW.
     """
-    hidden = _hidden_matrices(denoiser)
+    hidden = hidden_matrices(model)
     taken = {id(weight) for weight, _ in hidden}
-    rest = [w for w in denoiser.parameters() if w.requires_grad and id(w) not in taken]
-    embeddings = _embeddings(denoiser)
+    rest = [w for w in model.parameters() if w.requires_grad and id(w) not in taken]
+    embeddings = _embeddings(model)
     of_tokens = {id(weight) for weight in embeddings}
     rest = [w for w in rest if id(w) not in of_tokens]
     rate = section.embedding_learning_rate
@@ -210,31 +212,37 @@ def make_optimizers(
     return [torch.optim.AdamW([decayed, looked_up, {"params": rest}], **adam, weight_decay=0.0)]
 
 
-def _embeddings(denoiser: Denoiser) -> list[Tensor]:
+def _embeddings(model: nn.Module) -> list[Tensor]:
     """The embeddings of tokens and times: most of their rows get a gradient only now and then."""
-    trigrams = None if denoiser.trigrams is None else denoiser.trigrams.table
-    tables = (denoiser.embedding, denoiser.time_embedding, trigrams)
-    return [table.weight for table in tables if table is not None and table.weight.requires_grad]
+    return [
+        layer.weight
+        for name, layer in model.named_modules()
+        if isinstance(layer, nn.Embedding | NoiseLevelEmbedding)
+        and not _in_backbone(name)
+        and layer.weight.requires_grad
+    ]
 
 
-def _hidden_matrices(denoiser: Denoiser) -> list[tuple[Tensor, int]]:
-    """The weights of the backbone's linear layers, and how many matrices are stacked in each."""
+def hidden_matrices(model: nn.Module) -> list[tuple[Tensor, int]]:
+    """The weights of the backbones' linear layers, and how many matrices are stacked in each."""
     found = []
-    for name, layer in denoiser.backbone.named_modules():
-        if isinstance(layer, nn.Linear) and layer.weight.requires_grad:
+    for name, layer in model.named_modules():
+        if _in_backbone(name) and isinstance(layer, nn.Linear) and layer.weight.requires_grad:
             parts = 1
             if name.endswith(".qkv"):
                 parts = 3
-            elif name.endswith(".inner") and layer.weight.shape[0] == 2 * _outer_width(
-                denoiser, name
-            ):
+            elif name.endswith(".inner") and layer.weight.shape[0] == 2 * _outer_width(model, name):
                 parts = 2
             found.append((layer.weight, parts))
     return found
 
 
-def _outer_width(denoiser: Denoiser, inner: str) -> int:
+def _in_backbone(name: str) -> bool:
+    return "backbone" in name.split(".")
+
+
+def _outer_width(model: nn.Module, inner: str) -> int:
     """The number of inputs of the layer behind a feed-forward network's inner one."""
-    outer = denoiser.backbone.get_submodule(inner.removesuffix("inner") + "outer")
+    outer = model.get_submodule(inner.removesuffix("inner") + "outer")
     assert isinstance(outer, nn.Linear)
     return outer.in_features
