@@ -126,7 +126,8 @@ def test_what_no_row_does_leads_to_the_token_alone() -> None:
     tree = ContextTree.fit(nested_rows(500), size=4, states=300, memory=DEPTH)
     assert tree.last[:5].tolist() == [4, 0, 1, 2, 3]
     lost = int(tree.follow[0, 1])
-    assert tree.prob[0, 1] == 0 and lost == 2
+    assert tree.prob[0, 1] == 0
+    assert lost == 2
     assert int(tree.follow[lost, 3]) == 4, "it stays so"
     assert (tree.prob[1:5] > 0).all(), "then nothing is impossible"
     np.testing.assert_allclose(tree.prob.sum(axis=1), 1.0, rtol=1e-12)
@@ -149,5 +150,5 @@ def test_contexts_with_a_memory_are_counted_by_hand() -> None:
 
 
 def test_too_few_contexts_for_a_memory_are_refused() -> None:
-    with pytest.raises(ValueError, match="states must be at least 1[0-9], got 6"):
+    with pytest.raises(ValueError, match=r"states must be at least 1[0-9], got 6"):
         ContextTree.fit(nested_rows(300), size=4, states=6, memory=DEPTH)
