@@ -33,7 +33,7 @@ def command_reference() -> str:
 
 def _table(rows: list[tuple[str, str]]) -> str:
     lines = [f"| `{names}` | {_cell(_text(about))} |\n" for names, about in rows]
-    return "| | |\n|---|---|\n" + "".join(lines)
+    return "| Argument or option | |\n|---|---|\n" + "".join(lines)
 
 
 def _text(text: str | None) -> str:

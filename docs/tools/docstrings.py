@@ -23,19 +23,10 @@ class Blocks(griffe.Extension):
 def with_blocks(docstring: str) -> str:
     """The docstring, with a fence around each example and each formula.
 
-    >>> print(with_blocks("Add.\\n\\nx = y + z\\n\\n>>> 1 + 1\\n2\\n\\nPaper: Eq. (1)"))
-    Add.
-    <BLANKLINE>
-    ```text
-    x = y + z
-    ```
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 1
-    2
-    ```
-    <BLANKLINE>
-    Paper: Eq. (1)
+    >>> with_blocks("Add.\\n\\nx = y + z\\n\\nPaper: Eq. (1)").splitlines()[2:5]
+    ['```text', 'x = y + z', '```']
+    >>> with_blocks("Add.\\n\\n>>> 1 + 1\\n2").splitlines()[2:]
+    ['```pycon', '>>> 1 + 1', '2', '```']
     """
     paragraphs = re.split(r"\n{2,}", docstring.strip("\n"))
     return "\n\n".join(

@@ -22,6 +22,13 @@ def player_of(name: str) -> str:
     )
 
 
+def repairs_table() -> str:
+    """Sentences before and after repair."""
+    kept = json.loads((GALLERY / "repairs.json").read_text(encoding="utf-8"))
+    lines = [f"| {escape(row['typed'])} | {escape(row['mended'])} |\n" for row in kept["rows"]]
+    return "| typed | mended |\n|---|---|\n" + "".join(lines) + f"\n*{kept['caption']}*"
+
+
 def site_script() -> str:
     """The player."""
     return script()
