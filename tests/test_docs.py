@@ -57,7 +57,9 @@ def test_pages_for_users_have_examples() -> None:
 
 # The program of the README is the first one of the tour: another test compares them. Programs with
 # outputs are run by tests/docs/test_shown_outputs.py.
-PROGRAMS = [page for page in PAGES if page.name != "README.md" and 'title="Output"' not in read(page)]
+PROGRAMS = [
+    page for page in PAGES if page.name != "README.md" and 'title="Output"' not in read(page)
+]
 
 
 @pytest.mark.parametrize("quickly", [True, pytest.param(False, marks=pytest.mark.slow)])

@@ -25,7 +25,9 @@ def command_reference() -> str:
     for name, command, parent in commands():
         context = type(parent)(command, info_name=name, parent=parent)
         words = " ".join(command.collect_usage_pieces(context))
-        parts.append(f"## indel {name}\n\n{_text(command.help)}\n\n```text\nindel {name} {words}\n```\n")
+        parts.append(
+            f"## indel {name}\n\n{_text(command.help)}\n\n```text\nindel {name} {words}\n```\n"
+        )
         rows = [each.get_help_record(context) for each in command.get_params(context)]
         parts.append(_table([row for row in rows if row is not None and row[0] != "--help"]))
     return "\n".join(parts)

@@ -29,9 +29,7 @@ def with_blocks(docstring: str) -> str:
     ['```pycon', '>>> 1 + 1', '2', '```']
     """
     paragraphs = re.split(r"\n{2,}", docstring.strip("\n"))
-    return "\n\n".join(
-        [*paragraphs[:1], *(_block(each) for each in _joined(paragraphs[1:]))]
-    )
+    return "\n\n".join([*paragraphs[:1], *(_block(each) for each in _joined(paragraphs[1:]))])
 
 
 def _joined(paragraphs: list[str]) -> list[str]:

@@ -26,7 +26,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(
-    r'^```python\n(?P<program>(?!>>> ).*?)^```\n(?:\n```text title="Output"\n(?P<output>.*?)^```\n)?',
+    r"^```python\n(?P<program>(?!>>> ).*?)^```\n"
+    r'(?:\n```text title="Output"\n(?P<output>.*?)^```\n)?',
     re.MULTILINE | re.DOTALL,
 )
 _NOTE = re.compile(r"^\*Outputs of .*\*$", re.MULTILINE)

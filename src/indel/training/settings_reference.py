@@ -46,7 +46,8 @@ def sections() -> Iterator[tuple[str, str, list[Setting]]]:
             )
             for each in fields(section)
         ]
-        yield name, (inspect.getdoc(section) or "").partition("\n\n")[0].replace(" (None:", " (unset:"), found
+        about = (inspect.getdoc(section) or "").partition("\n\n")[0]
+        yield name, _in_toml(about), found
 
 
 def settings_reference() -> str:
@@ -91,9 +92,13 @@ def _field_docstrings(section: type) -> dict[str, str]:
                 ast.AnnAssign(target=ast.Name(id=name)),
                 ast.Expr(value=ast.Constant(value=str(text))),
             ):
-                # A file of settings knows no None.
-                texts[name] = " ".join(text.split()).replace("None:", "unset:")
+                texts[name] = _in_toml(" ".join(text.split()))
     return texts
+
+
+def _in_toml(text: str) -> str:
+    """A file of settings knows no None."""
+    return text.replace("None:", "unset:")
 
 
 def _kind(hint: Any) -> str:
