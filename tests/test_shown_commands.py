@@ -36,6 +36,7 @@ APPENDED: dict[str, list[str]] = {
     "tune-repair": ["--limit", "1", "--model", "./a-model"],
     "repair": [],
     "info": [],
+    "models": [],
     "reproduce": [],
 }
 """What makes each command fast."""
@@ -57,7 +58,7 @@ NOT_RUN = {
 }
 """Commands that are only parsed, and why."""
 
-LONG = r"--compare|^accelerate"
+LONG = r"--compare|^accelerate|runs/two"
 """Commands that only the slow test runs."""
 
 
