@@ -123,6 +123,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             outputs = printed([block.program for block in found], str(page), Path(folder))
             if asked.write:
+                # Read again: somebody may have edited the page while its programs ran.
+                text = page.read_text(encoding="utf-8")
                 page.write_text(renewed(text, outputs), encoding="utf-8")
                 for figure in Path(folder).glob("*.png"):
                     shutil.copy(figure, ROOT / "docs/images")
