@@ -7,7 +7,7 @@ DEVELOPED := $(VENV)/.developed
 # Two processes; neighbors in a file stay together, and whoever is done first takes from the other.
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
-.PHONY: demo test test-all lint types bench screenshots figures notebooks package gpu-check clean
+.PHONY: demo test test-all lint types bench screenshots figures notebooks docs gallery package gpu-check clean
 
 demo: $(INSTALLED)
 	$(BIN)/indel repair --compare "thisn sentsnetne wasstype vssry babdly"
@@ -53,6 +53,15 @@ package: $(DEVELOPED)
 
 gpu-check: $(DEVELOPED)
 	$(BIN)/python benchmarks/gpu_check.py
+
+# The examples first: a site whose snippets do not run is not built.
+docs: $(DEVELOPED)
+	$(PYTEST) -m "not slow" tests/test_docs.py tests/test_docstrings.py tests/docs
+	$(BIN)/python -m mkdocs build --strict
+
+gallery: $(DEVELOPED)
+	$(BIN)/python docs/tools/gallery.py
+	$(BIN)/python docs/tools/shown_outputs.py --write
 
 clean:
 	rm -rf $(VENV)

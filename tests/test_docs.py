@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 
 
 def read(path: str | Path) -> str:
@@ -55,9 +55,15 @@ def test_pages_for_users_have_examples() -> None:
         assert examples(read(page), page).examples, page
 
 
+# The program of the README is the first one of the tour: another test compares them. Programs with
+# outputs are run by tests/docs/test_shown_outputs.py.
+PROGRAMS = [
+    page for page in PAGES if page.name != "README.md" and 'title="Output"' not in read(page)
+]
+
+
 @pytest.mark.parametrize("quickly", [True, pytest.param(False, marks=pytest.mark.slow)])
-# The program of the README is the first one of the tour: another test compares them.
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "README.md"], ids=name_of)
+@pytest.mark.parametrize("page", PROGRAMS, ids=name_of)
 def test_programs_run(page: Path, quickly: bool, tmp_path: Path, monkeypatch) -> None:
     """Blocks without prompts are one program; quickly: a tiny network is trained for two steps."""
     if program := "\n".join(plain_blocks(page)):

@@ -43,6 +43,7 @@ APPENDED: dict[str, list[str]] = {
     "repair": [],
     "info": [],
     "push": [],
+    "models": [],
     "reproduce": [],
 }
 """What makes each command fast."""
@@ -69,7 +70,7 @@ NOT_RUN = {
 }
 """Commands that are only parsed, and why."""
 
-LONG = r"--compare|^accelerate"
+LONG = r"--compare|^accelerate|runs/two"
 """Commands that only the slow test runs."""
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 PROTEINS = [f"MKT{first}{second}QR{first}" for first in "ACDEFGHI" for second in "LMNPSVWY"]
+SPACERS = [a + b + c for a in "ACGT" for b in "ACGT" for c in "ACGT"]
+GENES = [f"TATAATCG{each}AGGAGGTTACATGGCGAAACTGTGA" for each in SPACERS]
 TYPED = "Teh frist line of a lettre.\n"
 PAIRS = "teh frist word\tthe first word\nthe histroy of rome\tthe history of rome\n"
 
@@ -74,6 +76,7 @@ def make_files(folder: Path) -> None:
     (folder / "proteins.csv").write_text(f"name,sequence\n{rows}")
     (folder / "book.txt").write_text("It was the best of times, it was the worst of times. " * 80)
     datasets.Dataset.from_dict({"text": PROTEINS}).save_to_disk(str(folder / "NAME"))
+    (folder / "dna.txt").write_text("".join(f"{each}\n" for each in GENES))
     (folder / "letter.txt").write_text(TYPED)
     (folder / "pairs.tsv").write_text(PAIRS)
     (folder / "old.txt").write_text("the history of rome\n")

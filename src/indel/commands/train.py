@@ -74,8 +74,16 @@ def train(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the config, the size and the estimated time.")
     ] = False,
+    help_settings: Annotated[
+        bool, typer.Option("--help-settings", help="Say what each setting of --set is, and exit.")
+    ] = False,
 ) -> None:
     """Train a denoiser: preset, then --config, then the other options, then --set."""
+    if help_settings:
+        from indel.training.settings_reference import settings_reference
+
+        print(settings_reference())
+        return
     from indel.training import load_config, load_run_config
     from indel.training.config_files import changed
 

@@ -77,6 +77,23 @@ smiles:FILE, huggingface:NAME
         raise ValueError(f"data {name!r} with options {options!r:.200}: {error}") from error
 
 
+def data_options() -> dict[str, dict[str, Any]]:
+    """The options of each data and their defaults; the seed is that of the training.
+
+    >>> data_options()["moses-sample"]
+    {'atoms': True, 'scaffolds': False}
+    """
+    options = {}
+    for name, construct in (*_NAMED.items(), *((n, c) for n, (_, c) in _PREFIXED.items())):
+        parameters = list(inspect.signature(construct).parameters.values())
+        options[name] = {
+            each.name: each.default
+            for each in parameters
+            if each.default is not inspect.Parameter.empty and each.name != "seed"
+        }
+    return options
+
+
 def open_vocabulary(name: str) -> Vocabulary:
     """The vocabulary "bytes", "text8", "characters:LIST", "integers:SIZE" or "tokenizer:PATH".
 

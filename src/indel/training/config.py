@@ -10,15 +10,11 @@ import torch
 
 from indel import checks
 from indel.data import BatchStream, open_data
-from indel.model import PRESETS, Denoiser, DenoiserConfig, preset_config
-from indel.model.config import EmbeddingInit, Frozen
-from indel.model.edit_weights import EditWeightsName
-from indel.model.presets import BACKBONES, preset_backbone
-from indel.model.rotary import RotaryConfig
-from indel.model.transformer import TransformerConfig
-from indel.process import Schedule
+from indel.model import Denoiser, DenoiserConfig
+from indel.model.config import Frozen
 from indel.process.freezing import Freezing
 from indel.training.former_names import with_new_names
+from indel.training.model_section import ModelSection
 from indel.training.process_section import ProcessSection
 from indel.vocabularies import Vocabulary
 
@@ -35,7 +31,9 @@ class DataSection:
     """Which data, by the name and the options of `indel.data.open_data`."""
 
     name: str
+    """Which data: arithmetic, text8, lines:FILE and so on, as `indel train` takes it."""
     options: dict[str, Any] = field(default_factory=dict)
+    """What the data itself takes, such as path, vocabulary, held_out or max_length."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -48,128 +46,6 @@ class DataSection:
 
 
 @dataclass(frozen=True)
-class ModelSection:
-    """The denoiser: a named size, and what differs from it (None: nothing).
-
-    Paper: App. C.1
-    """
-
-    preset: str = "small"
-    start: str | None = None
-    """Whose weights training starts from: a bundled model, the folder of one or a repository on the
-    Hub, with the same network and vocabulary; None: random ones."""
-    backbone: str | None = None
-    """The stack, "rotary" or "t5"; None: the preset's."""
-    max_length: int | None = None
-    """The size of the table of lengths, and the limit of x_t where there is one."""
-    max_deletions: int | None = None
-    """The most deletions in one slot; None: the longest x_0, which always suffices."""
-    time_embedding: bool = True
-    embedding_init: EmbeddingInit = "normal"
-    """Where the embeddings of tokens start: as noise ("normal"), or, for integers, as sines and
-    cosines, with wave lengths that grow geometrically ("sines") or are whole ("whole-sines")."""
-    trigrams: int = 0
-    """Rows of a table with embeddings of each token between its neighbors; 0: there is none."""
-    contexts: int = 0
-    """The most contexts of a model of the data by counts, which is fitted before the first step and
-    whose exact posterior given x_t the network corrects; 0: there is none."""
-    remembered_deletions: int = 2
-    """After so many deletions in one slot that posterior takes the context for forgotten."""
-    limit_length: bool = True
-    """Whether x_t is drawn given that it is no longer than max_length."""
-    edit_weights: EditWeightsName = "normalized"
-    """How q weighs the kinds of edits: "normalized" or "joint"."""
-    width: int | None = None
-    num_layers: int | None = None
-    num_heads: int | None = None
-    head_width: int | None = None
-    feedforward_width: int | None = None
-    activation: str | None = None
-    num_buckets: int | None = None
-    max_distance: int | None = None
-    dropout: float | None = None
-    position_init: str | None = None
-    max_period: float | None = None
-    local_biases: bool | None = None
-
-    def __post_init__(self) -> None:
-        checks.choice("model.preset", self.preset, PRESETS)
-        if self.backbone is not None:
-            checks.choice("model.backbone", self.backbone, BACKBONES)
-        checks.choice("model.embedding_init", self.embedding_init, get_args(EmbeddingInit))
-        if self.start is not None and not (isinstance(self.start, str) and self.start):
-            raise ValueError(f"model.start must be the name of a model, got {self.start!r}")
-        checks.flag("model.time_embedding", self.time_embedding)
-        checks.flag("model.limit_length", self.limit_length)
-        checks.choice("model.edit_weights", self.edit_weights, get_args(EditWeightsName))
-        checks.integer("model.trigrams", self.trigrams, least=0)
-        checks.integer("model.contexts", self.contexts, least=0)
-        checks.integer("model.remembered_deletions", self.remembered_deletions, least=0)
-        for name in ("max_length", "max_deletions"):
-            if getattr(self, name) is not None:
-                checks.integer(f"model.{name}", getattr(self, name), least=1)
-        try:
-            self.stack()
-        except ValueError as error:
-            raise ValueError(f"model.{error}") from None
-
-    def stack(self) -> RotaryConfig | TransformerConfig:
-        """The backbone's sizes, whose own checks run."""
-        given = {
-            name: value
-            for name, value in asdict(self).items()
-            if name not in _OF_DENOISER and value is not None
-        }
-        return preset_backbone(self.preset, self.backbone, **given)
-
-    def _room(self, data: BatchStream) -> int:
-        """The preset's longest x_t, or a tenth more than the longest x_0 where that is limited."""
-        preset = PRESETS[self.preset].max_length
-        if not self.limit_length or data.max_length <= preset:
-            return preset
-        return data.max_length + data.max_length // 10
-
-    def denoiser_config(self, data: BatchStream, schedule: Schedule) -> DenoiserConfig:
-        """The configuration of a denoiser for some data."""
-        stack = self.stack()
-        return preset_config(
-            self.preset,
-            data.vocabulary,
-            schedule,
-            backbone=self.backbone,
-            max_length=self.max_length or self._room(data),
-            max_deletions=self.max_deletions or data.max_length,
-            time_embedding=self.time_embedding,
-            embedding_init=self.embedding_init,
-            trigrams=self.trigrams,
-            contexts=self.contexts,
-            remembered_deletions=self.remembered_deletions,
-            limit_length=self.limit_length,
-            edit_weights=self.edit_weights,
-            **asdict(stack),
-        )
-
-
-# The settings of a model that are not of its stack.
-_OF_DENOISER = frozenset(
-    {
-        "preset",
-        "start",
-        "backbone",
-        "max_length",
-        "max_deletions",
-        "time_embedding",
-        "embedding_init",
-        "trigrams",
-        "contexts",
-        "remembered_deletions",
-        "limit_length",
-        "edit_weights",
-    }
-)
-
-
-@dataclass(frozen=True)
 class OptimizerSection:
     """The optimizer and how its learning rate changes.
 
@@ -177,20 +53,28 @@ class OptimizerSection:
     """
 
     name: OptimizerName = "adam"
+    """"adam", "adamw" or "muon", which takes the matrices and leaves the rest to AdamW."""
     learning_rate: float = 2e-4
     """Of Adam(W), also next to Muon."""
     embedding_learning_rate: float | None = None
     """Of the embeddings of tokens and times, by Adam(W); None: learning_rate."""
     muon_learning_rate: float = 0.02
+    """Of Muon, for the matrices."""
     momentum: float = 0.95
-    """Muon's."""
+    """Of Muon: the share of the direction before that each step keeps."""
     beta1: float = 0.9
+    """Adam(W)'s, of the mean of the gradient."""
     beta2: float = 0.999
+    """Adam(W)'s, of the mean of its square."""
     epsilon: float = 1e-8
+    """Adam(W)'s, added to the root of that mean."""
     weight_decay: float = 0.0
     """Not for "adam"; of matrices only."""
     schedule: RateSchedule = "constant"
+    """How the rates change after the warm-up: "constant", "reciprocal-square-root", "cosine" or
+    "flat", which falls to zero at the end."""
     warm_up: int = 5000
+    """The first steps, in which the rates grow from zero."""
     period: int = 100_000
     """Of the cosine; its first cycle starts with the warm-up."""
     cool_down: float = 0.4
@@ -228,11 +112,13 @@ class TrainingSection:
     """The loop."""
 
     steps: int = 1000
+    """Updates of the weights."""
     batch_size: int = 32
     """Sequences a step, of all processes and micro-batches together."""
     accumulate: int = 1
     """Micro-batches that a process cuts its part of a batch into, to save memory."""
     seed: int = 0
+    """Of weights, data and noise."""
     times: TimeChoice = "uniform"
     """How often each t is trained: alike, by the size of its term, or small t more, which then also
     counts more."""
@@ -245,8 +131,11 @@ class TrainingSection:
     drop_source: float = 0.0
     """The share of the frozen sources that are emptied, for guidance."""
     sort_by_length: bool = False
+    """Whether batches hold sequences of like lengths, which leaves less padding."""
     edit_samples: int = 1
+    """Edit summaries that the loss of one x_t averages over."""
     marginalize: bool = False
+    """Whether the loss averages over all edit summaries exactly: slower, with less noise."""
     precision: Precision = "auto"
     """Of the network in training: "auto" is bfloat16 where the processor has it, or what
     `accelerate launch` was told, otherwise float32. The loss is never in bfloat16."""
@@ -255,10 +144,13 @@ class TrainingSection:
     bad_steps: int = 3
     """Steps with a loss or gradient that is no number which are left out before the run stops."""
     save_every: int = 500
+    """Steps between checkpoints."""
     keep: int = 2
     """The newest checkpoints that stay; the best one stays too."""
     log_every: int = 10
+    """Steps between records of the loss."""
     tensorboard: bool = True
+    """Whether records are written for TensorBoard too."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "accumulate"):
@@ -299,12 +191,15 @@ class ValidationSection:
     """What is measured during training, on the same data and with the same noise each time."""
 
     every: int = 500
+    """Steps between validations."""
     examples: int = 128
+    """Sequences whose bound is estimated."""
     num_times: int | None = None
     """The most t per sequence that the bound takes; None: all of them."""
     samples: int = 32
     """Sequences to generate; 0: none."""
     batch_size: int = 64
+    """Sequences at a time."""
 
     def __post_init__(self) -> None:
         for name in ("every", "batch_size"):

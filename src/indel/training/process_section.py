@@ -20,12 +20,14 @@ class ProcessSection:
     """
 
     num_steps: int = 10
+    """T, the steps of the forward process."""
     other_num_steps: Sequence[int] = ()
     """Other numbers of steps that the same model is trained for, in turn; the network is then told
     the noise level instead of t."""
     rate: float = 0.6
     """r, the insert/delete rate; 0 is the in-place baseline."""
     transition: TransitionName = "uniform"
+    """What a replaced token becomes: "uniform", any token, or "absorbing", always the same one."""
     absorbing_token: int | None = None
     """The token that "absorbing" turns all others into; None: the last regular one."""
     delete_inserted: float | None = None
