@@ -66,7 +66,7 @@ WORKING = {
     "sample": (["sample", "arithmetic", "-n", "1", "--calls", "2"], " "),
     "repair": (["repair", "a sentense", "--draws", "2", "--plain"], "a "),
     "evaluate": (
-        ["evaluate", "text8", "--data", "text8-sample", "--examples", "1", "--times", "1"],
+        ["evaluate", "text8", "--data", "text8-sample", "--examples", "2", "--times", "1"],
         "bits",
     ),
     "dry run": (["train", "arithmetic", "--scale", "tiny", "--dry-run"], "steps = "),
