@@ -63,7 +63,7 @@ def extra_packages() -> set[str]:
 
 WORKING = {
     "info": (["info", "text8"], "parameters"),
-    "sample": (["sample", "arithmetic", "-n", "1"], " "),
+    "sample": (["sample", "arithmetic", "-n", "1", "--calls", "2"], " "),
     "repair": (["repair", "a sentense", "--draws", "2", "--plain"], "a "),
     "evaluate": (
         ["evaluate", "text8", "--data", "text8-sample", "--examples", "2", "--times", "1"],

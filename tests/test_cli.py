@@ -258,7 +258,11 @@ def test_streams_and_hosts_that_cannot_be_used_are_one_line(
         ("{indel} corrupt BAD 2>&-", 2, ""),
         ("{indel} models <&- 2>&-", 0, "text8"),
         # The reader has seen enough: no message.
-        ("{{ {indel} sample arithmetic -n 3 --batch-size 1; echo $? >&2; }} | true", 0, ""),
+        (
+            "{{ {indel} sample arithmetic -n 3 --batch-size 1 --calls 1; echo $? >&2; }} | true",
+            0,
+            "",
+        ),
     ],
 )
 def test_other_closed_streams_do_no_harm(line: str, code: int, output: str) -> None:

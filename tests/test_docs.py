@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from support.denoisers import letter_denoiser
+
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 
@@ -65,11 +67,13 @@ PROGRAMS = [
 @pytest.mark.parametrize("quickly", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("page", PROGRAMS, ids=name_of)
 def test_programs_run(page: Path, quickly: bool, tmp_path: Path, monkeypatch) -> None:
-    """Blocks without prompts are one program; quickly: a tiny network is trained for two steps."""
+    """Blocks without prompts are one program; quickly: with tiny networks and two steps."""
     if program := "\n".join(plain_blocks(page)):
         monkeypatch.chdir(tmp_path)
         if quickly:
             program = re.sub(r"\bsteps=[\d_]+", "steps=2", program).replace('"small"', '"tiny"')
+            program = program.replace('indel.load("text8")', 'indel.load("./a-model")')
+            letter_denoiser(4).save_pretrained(tmp_path / "a-model")
         exec(compile(program, name_of(page), "exec"), {})
 
 

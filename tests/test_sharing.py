@@ -11,18 +11,20 @@ import pytest
 import torch
 
 from indel.cli import run
+from indel.process import Schedule
 from indel.sharing import Processes
+from support.denoisers import tiny_denoiser
 
 TYPED = "Teh frist line\n\nis follwed by anohter,\nand by a thrid oen.\n"
 COMMANDS = {
-    "sample": ["sample", "arithmetic", "-n", "7", "--batch-size", "2", "--calls", "3", "--json"],
+    "sample": ["sample", "{model}", "-n", "7", "--batch-size", "2", "--calls", "3", "--json"],
     "evaluate": [
-        *("evaluate", "arithmetic", "--data", "arithmetic", "--examples", "5"),
+        *("evaluate", "{model}", "--data", "arithmetic", "--examples", "5"),
         *("--times", "2", "--samples", "3", "--batch-size", "2", "--json"),
     ],
     "repair": ["repair", "--file", "-", "--plain"],
     "score": [
-        *("score", "arithmetic", "{numbers}", "--reference", "{numbers}"),
+        *("score", "{model}", "{numbers}", "--reference", "{numbers}"),
         *("--chains", "2", "--times", "1", "--json"),
     ],
 }
@@ -72,13 +74,21 @@ def finished(workers: list[subprocess.Popen[bytes]], text: str = "") -> list[str
             worker.communicate()
 
 
+def small_model(folder: Path) -> Path:
+    """A model of the numbers that the data are made of."""
+    tiny_denoiser(Schedule.paper(512, 4, 0.6), max_length=64, max_deletions=None).save_pretrained(
+        folder / "model"
+    )
+    return folder / "model"
+
+
 def test_two_processes_print_what_one_does(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    numbers = tmp_path / "numbers.txt"
+    numbers, model = tmp_path / "numbers.txt", small_model(tmp_path)
     numbers.write_text("1 2 3 4\n2 4 6\n5 6\n")
     commands = {
-        name: [each.format(numbers=numbers) for each in arguments]
+        name: [each.format(numbers=numbers, model=model) for each in arguments]
         for name, arguments in COMMANDS.items()
     }
     program = [sys.executable, "-c", PROGRAM, json.dumps(list(commands.values()))]
@@ -95,13 +105,16 @@ def test_two_processes_print_what_one_does(
 
 
 @pytest.mark.slow
-def test_the_launcher_of_accelerate_shares_rows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_launcher_of_accelerate_shares_rows(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    model = small_model(tmp_path)
     launcher = [
         *(sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2"),
         *("--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"),
         *("--main_process_port", str(free_port())),
     ]
-    arguments = COMMANDS["sample"]
+    arguments = [each.format(model=model) for each in COMMANDS["sample"]]
     shared = subprocess.run(
         [*launcher, "-m", "indel", *arguments], capture_output=True, text=True, check=True
     )

@@ -37,6 +37,8 @@ APPENDED: dict[str, list[str]] = {
     "infill": ["-n", "1"],
     "mutate": ["-n", "1"],
     "evaluate": ["--examples", "4", "--samples", "2"],
+    "evaluate-molecules": ["--samples", "8", "--reference", "50"],
+    "mend-molecules": ["--draws", "1"],
     "score": ["--chains", "2", "--times", "2"],
     "evaluate-repair": ["--limit", "1", "--no-checkers"],
     "tune-repair": ["--limit", "1", "--model", "./a-model"],
@@ -51,33 +53,24 @@ APPENDED: dict[str, list[str]] = {
 SMALLER = {"--particles": "2", "--chains": "2"}
 """Options that only some of the commands have, and what makes them fast."""
 
-KEPT = {
-    "train": SHORT_TRAINING,
-    "compare": SHORT_COMPARISON,
-    "tune-repair": ["--model", "./a-model"],
-}
-"""What the slow test appends: nothing trains for hours, and the bundled model stays as it is."""
+SAMPLES = {"text8": "text8-sample", "moses": "moses-sample"}
+"""Data that are not in the repository, and what is trained on instead."""
 
 NOT_RUN = {
     r"--multi_gpu|--use_fsdp": "there is no GPU",
-    r"text8\.zip": "text8 is not in the repository",
-    r"^indel train text8 ": "text8 is not in the repository",
-    r"--data FOLDER": "MOSES is not in the repository",
-    r"^indel serve$": "tests/test_serve_command.py runs it",
+    r"--start text8": "a tiny run cannot start from the bundled model",
+    r"path=FOLDER": "MOSES is not in the repository",
+    r"^indel serve\b": "tests/test_serve_command.py and tests/web/test_molecules_tab.py run it",
     r"^PAGE=|^ask\b": "tests/web/test_api.py runs it",
     r"compare --report": "tests/test_compare_command.py runs it",
     r"reproduce (table1|all report)": "tests/test_reproduce_command.py runs it with small runs",
 }
 """Commands that are only parsed, and why."""
 
-LONG = r"--compare|^accelerate|runs/two"
-"""Commands that only the slow test runs."""
 
-
-def reason_not_to_run(command: Shown, quickly: bool) -> str | None:
-    reasons = {**NOT_RUN, LONG: "it is slow"} if quickly else NOT_RUN
+def reason_not_to_run(command: Shown) -> str | None:
     line = " ".join(command.words)
-    return next((why for part, why in reasons.items() if re.search(part, line)), None)
+    return next((why for part, why in NOT_RUN.items() if re.search(part, line)), None)
 
 
 def found(name: str) -> tuple[typer.Context, Any]:
@@ -120,11 +113,11 @@ def recipe(target: str) -> list[Shown]:
     return [Shown("Makefile", ["indel", *shlex.split(line)]) for line in lines]
 
 
-def run_here(command: Shown, more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def run_here(command: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     """Run `indel …` in this process and keep what it prints where it is to go."""
     assert command.indel is not None
     capsys.readouterr()
-    code = run([*command.indel, *more])
+    code = run(quick(command.indel))
     printed = capsys.readouterr()
     assert code == 0, f"{command}\n{printed.err}"
     if command.output is not None:
@@ -132,30 +125,42 @@ def run_here(command: Shown, more: list[str], capsys: pytest.CaptureFixture[str]
     assert printed.out.strip() or "--out" in command.words, f"{command} prints nothing"
 
 
-def launch(command: Shown, more: list[str]) -> None:
+def launch(command: Shown) -> None:
     """Run `accelerate launch …` as the processes that it starts."""
-    words = [*command.words[:2], "--main_process_port", "0", *command.words[2:], *more]
+    assert command.indel is not None
+    start = command.words[2 : -len(command.indel)]
+    words = [*command.words[:2], "--main_process_port", "0", *start, *quick(command.indel)]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(words, env=environment(PATH=path), capture_output=True, text=True)
     assert done.returncode == 0, f"{command}\n{done.stderr}"
     assert done.stdout.strip(), f"{command} prints nothing"
 
 
-def additions(words: list[str], quickly: bool) -> list[str]:
-    """The options that are appended to what is said to `indel`."""
+def quick(words: list[str]) -> list[str]:
+    """What is said to `indel`, with fewer samples, steps and examples."""
     name = words[0]
-    if not quickly:
-        return KEPT.get(name, [])
     assert name in APPENDED, f"say in APPENDED what makes indel {name} fast"
     smaller = [
         word for option, value in SMALLER.items() if option in words for word in (option, value)
     ]
-    return [*APPENDED[name], *smaller]
+    return [*on_a_sample(words), *APPENDED[name], *smaller]
 
 
-def check(command: Shown, quickly: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def on_a_sample(words: list[str]) -> list[str]:
+    """A training on data of the package instead of those that are not in the repository."""
+    match words:
+        case ["train", data, *rest] if data in SAMPLES:
+            if "--data" in rest:
+                place = rest.index("--data")
+                rest = [*rest[:place], *rest[place + 2 :]]
+            # Scale tiny has fewer steps than the pages speak of.
+            return ["train", SAMPLES[data], *rest, "--set", "process.num_steps=32"]
+    return words
+
+
+def check(command: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     """Run a command, or parse one that cannot be run."""
-    why_not = reason_not_to_run(command, quickly)
+    why_not = reason_not_to_run(command)
     asked = command.indel
     if asked is not None:
         parse(asked)
@@ -163,40 +168,36 @@ def check(command: Shown, quickly: bool, capsys: pytest.CaptureFixture[str]) -> 
         case ["accelerate", "launch", *rest]:
             parse_launch(rest)
             if asked is not None and not why_not:
-                launch(command, additions(asked, quickly))
-        case ["indel", *words]:
+                launch(command)
+        case ["indel", *_]:
             if not why_not:
-                run_here(command, additions(words, quickly), capsys)
+                run_here(command, capsys)
         case ["pip", "install", *rest]:
             parse_install(rest)
         case ["make", target]:
             for each in recipe(target):
-                parse(each.words[1:])
-                if not quickly:
-                    check(each, quickly, capsys)
+                check(each, capsys)
         case _:
             assert why_not, f"{command.page}: nothing runs {command}"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("quickly", [True, False])
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_commands_of_a_page_run(
     page: Path,
-    quickly: bool,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """In their order, in one folder; quickly means with fewer samples, steps and examples."""
+    """In their order, in one folder, with fewer samples, steps and examples."""
     if commands := list(shown_commands(page)):
-        make_files(tmp_path)
+        make_files(tmp_path, molecules=page.name == "molecules.md")
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("INDEL_CACHE", str(tmp_path / "cache"))
         monkeypatch.setattr(sys, "path", [*sys.path])
         monkeypatch.delitem(sys.modules, "rewards", raising=False)
         for command in commands:
-            check(command, quickly, capsys)
+            check(command, capsys)
 
 
 # ---------------------------------------------------------------- commands within sentences
@@ -266,4 +267,4 @@ def test_commands_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_a_wrong_command_is_seen(line: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises((Exception, SystemExit), match=says):
-        check(Shown("here", shlex.split(line)), True, capsys)
+        check(Shown("here", shlex.split(line)), capsys)

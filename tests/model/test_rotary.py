@@ -111,23 +111,25 @@ def test_fused_attention_is_the_same() -> None:
 
 # In a process of its own: the type checker that the tests install cannot be compiled.
 COMPILED = """
-import torch
+import sys, torch
 from indel.model import RotaryConfig, RotaryTransformer
 config = RotaryConfig(width=24, num_layers=2, num_heads=3, head_width=8, feedforward_width=40)
 stack = RotaryTransformer(config, generator=torch.Generator().manual_seed(0))
 embedded = torch.randn(2, 7, 24, generator=torch.Generator().manual_seed(1))
 mask = torch.arange(7) < torch.tensor([7, 3])[:, None]
 expected = stack(embedded, mask)
-stack.compile()
+stack.compile(backend=sys.argv[1])
 found = stack(embedded, mask)
 torch.testing.assert_close(found[mask], expected[mask], atol=1e-5, rtol=1e-4)
 print(sum(torch._dynamo.utils.counters["stats"].values()) > 0, torch.equal(found, expected))
 """
 
 
-def test_compiled_layers_are_the_same() -> None:
+# The first one makes the graph alone; the second one also makes a program of it.
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+def test_compiled_layers_are_the_same(backend: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", COMPILED], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", COMPILED, backend], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("True")

@@ -14,7 +14,7 @@ from pathlib import Path
 from indel.training import load_config, train
 from support.small_runs import settings
 
-STEPS = {"training__steps": 60, "training__save_every": 2, "validation__every": 20}
+STEPS = {"training__steps": 30, "training__save_every": 2, "validation__every": 10}
 
 
 def run(folder: Path, kill_after: float | None) -> bool:

@@ -15,6 +15,9 @@ PROTEINS = [f"MKT{first}{second}QR{first}" for first in "ACDEFGHI" for second in
 SPACERS = [a + b + c for a in "ACGT" for b in "ACGT" for c in "ACGT"]
 GENES = [f"TATAATCG{each}AGGAGGTTACATGGCGAAACTGTGA" for each in SPACERS]
 TYPED = "Teh frist line of a lettre.\n"
+MOLECULES = "".join(
+    f"{'C' * carbons}{end}\n" for carbons in range(1, 9) for end in ("O", "N", "=O")
+)
 PAIRS = "teh frist word\tthe first word\nthe histroy of rome\tthe history of rome\n"
 
 
@@ -50,6 +53,8 @@ def shown_commands(page: Path) -> Iterator[Shown]:
     for block in blocks(page, "sh"):
         for line in block.replace("\\\n", " ").splitlines():
             is_function = re.match(r"\w+\(\) \{", line)
+            # What bash reads as a tab; shlex knows no $'…'.
+            line = re.sub(r"\$'[^']*'", lambda quoted: quoted[0][1:].replace("\\t", "\t"), line)
             words = line.split() if is_function else shlex.split(line, comments=True)
             output = None
             if ">" in words:
@@ -65,7 +70,7 @@ def named_commands(page: Path) -> list[list[str]]:
     return [span.split() for span in spans]
 
 
-def make_files(folder: Path) -> None:
+def make_files(folder: Path, *, molecules: bool) -> None:
     """The files that the commands read, small; some are shown on the pages themselves."""
     import datasets
 
@@ -79,8 +84,17 @@ def make_files(folder: Path) -> None:
     (folder / "dna.txt").write_text("".join(f"{each}\n" for each in GENES))
     (folder / "letter.txt").write_text(TYPED)
     (folder / "pairs.tsv").write_text(PAIRS)
-    (folder / "old.txt").write_text("the history of rome\n")
-    (folder / "new.txt").write_text("the histroy of rome\n")
+    (folder / "words.tsv").write_text("".join(f"{each}\t{each[::-1]}\n" for each in PROTEINS))
+    (folder / "reactions.tsv").write_text(
+        "".join(f"CCO.{acid}C(=O)O\t{acid}C(=O)OCC\n" for acid in MOLECULES.split())
+    )
+    labels = "".join(f"{label}\ta {label} word\n" for label in ("positive", "negative"))
+    (folder / "labels.tsv").write_text(labels * 20)
+    (folder / "mine.smi").write_text(MOLECULES)
+    (folder / "broken.smi").write_text("CC(=O\nc1ccccc\n")
+    old, new = ("CCO", "CCN") if molecules else ("the history of rome", "the histroy of rome")
+    (folder / "old.txt").write_text(f"{old}\n")
+    (folder / "new.txt").write_text(f"{new}\n")
     (config,) = (each for each in blocks(ROOT / "docs/training.md", "toml") if "my.toml" in each)
     (folder / "my.toml").write_text(config)
     (reward,) = re.findall(

@@ -12,7 +12,9 @@ import indel
 from indel import load
 from indel.cli import run
 from indel.data import open_data
+from indel.process import Schedule
 from indel.training import TrainingError, train
+from support.denoisers import tiny_denoiser
 from support.small_runs import VERY_SMALL, final, very_small
 
 SPANS = {"training__frozen": "spans"}
@@ -98,10 +100,13 @@ def test_evaluate_reports_the_conditional_bound(
 
 
 def test_evaluate_refuses_a_model_that_has_learned_nothing_of_it(
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["evaluate", "arithmetic", "--data", "arithmetic", "--examples", "2"]
-    assert run([*arguments, "--frozen", "spans"]) == 2
+    tiny_denoiser(Schedule.paper(512, 4, 0.6), max_length=64, max_deletions=None).save_pretrained(
+        tmp_path
+    )
+    arguments = ["evaluate", str(tmp_path), "--data", "arithmetic", "--examples", "2"]
+    assert run([*arguments, "--samples", "0", "--frozen", "spans"]) == 2
     assert "was not trained with frozen tokens" in capsys.readouterr().err
 
 

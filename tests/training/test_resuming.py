@@ -181,6 +181,7 @@ def test_a_signal_saves_and_ends_the_run(tmp_path: Path, number: signal.Signals)
     assert program.stdout.readline() == "started\n"
     while not (tmp_path / "run" / "checkpoints").exists():
         assert program.poll() is None
+        time.sleep(0.05)
     program.send_signal(number)
     output, errors = program.communicate()
     assert program.returncode == 0, errors

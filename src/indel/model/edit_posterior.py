@@ -257,7 +257,7 @@ class _Passes:
             for kind, here in enumerate(reached[i]):
                 torch.mul(here, message, out=agreeing[:, kind])
             by_token = self.model.by_token @ agreeing.flatten(1)
-            sources[i] = by_token.unflatten(1, (kinds, rows))
+            sources[i] = by_token.reshape(size, kinds, rows)
             same[i] = (before[i] * message).sum(dim=0)
             read = message * used[i].index_select(0, self.model.last)
             earlier = self._over_deletions(self.model.backward(read), channel.delete[i])
