@@ -38,7 +38,7 @@ def sections() -> Iterator[tuple[str, str, list[Setting]]]:
     """The name of each section of a config, what it is, and its settings."""
     for name, hint in get_type_hints(TrainingConfig).items():
         # A section that may be left out is a union with None.
-        section = next(each for each in (*get_args(hint), hint) if inspect.isclass(each))
+        section: Any = next(each for each in (*get_args(hint), hint) if inspect.isclass(each))
         texts, hints = _field_docstrings(section), get_type_hints(section)
         found = [
             Setting(
