@@ -88,8 +88,8 @@ def make_files(folder: Path, *, molecules: bool) -> None:
     (folder / "reactions.tsv").write_text(
         "".join(f"CCO.{acid}C(=O)O\t{acid}C(=O)OCC\n" for acid in MOLECULES.split())
     )
-    labels = "".join(f"{label}\ta {label} word\n" for label in ("positive", "negative"))
-    (folder / "labels.tsv").write_text(labels * 20)
+    labelled = [f"{label}\t{each}\n" for label in ("positive", "negative") for each in PROTEINS]
+    (folder / "labels.tsv").write_text("".join(labelled))
     (folder / "mine.smi").write_text(MOLECULES)
     (folder / "broken.smi").write_text("CC(=O\nc1ccccc\n")
     old, new = ("CCO", "CCN") if molecules else ("the history of rome", "the histroy of rome")
