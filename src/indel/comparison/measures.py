@@ -84,7 +84,7 @@ class Measures:
             name: value[0]
             for part in found.values()
             for name, value in (part or {}).items()
-            if isinstance(value, list)
+            if isinstance(value, list) and name != "texts"
         }
 
     # --- each of them --------------------------------------------------------------------------
