@@ -80,6 +80,13 @@ def test_a_point_of_the_curve_has_means_alone() -> None:
     assert all(isinstance(value, float) for value in found.values())
 
 
+def test_no_example_of_ones_own_data_counts_twice() -> None:
+    data = Sequences([[0, 1], [1, 2], [2, 0], [0, 2, 1]])
+    found = measures(data).likelihood(Knowing([[0]], likelihood_kind="exact"), 8, "test")
+    assert found is not None
+    assert found["nats_per_sequence"][1] is None, "one sequence has no standard error"
+
+
 def test_distances_and_rates() -> None:
     assert total_variation(Counter([1, 1, 2]), Counter([2, 1, 1])) == 0.0
     assert total_variation(Counter([1]), Counter([2])) == 1.0

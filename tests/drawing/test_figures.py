@@ -224,6 +224,13 @@ def test_figure7_shows_the_schedule_s_own_numbers() -> None:
     assert jump.lines[0].get_ydata()[-1] == 0.0
 
 
+def test_many_curves_are_all_drawn_and_differ() -> None:
+    panels = {"bound": {str(n): [Curve([0.5, 1.0], [3.0, n])] for n in range(12)}}
+    (axis,) = draw_learning_curves(panels, unit="CPU-minutes").axes
+    assert len({(line.get_color(), line.get_linestyle()) for line in axis.lines}) == 12
+    assert axis.get_xlabel() == "CPU-minutes"
+
+
 def test_curves_have_a_line_for_each_run_and_one_legend_entry_for_each_name() -> None:
     curves = [Curve([10, 20], [3.0, 2.0]), Curve([10, 20], [4.0, 1.0])]
     panels = {"bound": {"in place": curves, "0.6": curves[:1]}}

@@ -17,7 +17,7 @@ from indel.bound.estimates import Moments
 from indel.comparison.interface import Method
 from indel.comparison.tasks import Gaps, Tokens, cut_gaps, with_typing_errors
 from indel.comparison.training import noise
-from indel.data import ArithmeticData, BatchStream, ChunkStream, Sequences
+from indel.data import ArithmeticData, BatchStream, ChunkStream, Sequences, Split
 from indel.experiments.sample_quality import known_word_shares
 from indel.process.levenshtein import edit_distance
 from indel.vocabularies import CharacterVocabulary
@@ -54,17 +54,22 @@ class Measures:
 
     def __init__(self, data: BatchStream, sizes: Sizes, *, seed: int = 0) -> None:
         self.data, self.sizes, self.seed = data, sizes, seed
-        count = min(_LENGTHS, data.size("train")) if isinstance(data, Sequences) else _LENGTHS
-        self.lengths = Counter(data.examples(0, count, "train").lengths.tolist())
+        self.lengths = Counter(self.examples(_LENGTHS, "train").lengths.tolist())
         self._words: set[str] | None = None
-        whole = data.examples(0, sizes.gaps, "test").to_lists()
+        whole = self.examples(sizes.gaps, "test").to_lists()
         self.gaps = cut_gaps(whole, generator=noise(seed, "comparison cuts", 0))
-        clean = data.examples(0, sizes.repairs, "test").to_lists()
+        clean = self.examples(sizes.repairs, "test").to_lists()
         generator = noise(seed, "comparison errors", 0)
         typed = with_typing_errors(clean, data.vocabulary.size, rate=ERRORS, generator=generator)
         # An empty sequence has no error rate.
         pairs = [pair for pair in zip(clean, typed, strict=True) if pair[0]]
         self.clean, self.typed = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+    def examples(self, count: int, split: Split) -> Batch:
+        """The first sequences of a split, each once: data of one's own may have fewer."""
+        if isinstance(self.data, Sequences):
+            count = min(count, self.data.size(split))
+        return self.data.examples(0, count, split)
 
     def all(self, method: Method) -> dict[str, Any]:
         """Everything, as JSON data: None where the method cannot do it."""
@@ -84,18 +89,19 @@ class Measures:
             name: value[0]
             for part in found.values()
             for name, value in (part or {}).items()
-            if isinstance(value, list)
+            if isinstance(value, list) and name != "texts"
         }
 
     # --- each of them --------------------------------------------------------------------------
 
-    def likelihood(self, method: Method, count: int, split: Any) -> dict[str, Any] | None:
+    def likelihood(self, method: Method, count: int, split: Split) -> dict[str, Any] | None:
         """Nats of a sequence and bits of a token, exact or as a bound; None: there is none."""
         if method.likelihood_kind == "none":
             return None
         nats, lengths = [], []
-        for number, start in enumerate(range(0, count, self.sizes.batch_size)):
-            x_0 = self.data.examples(start, min(self.sizes.batch_size, count - start), split)
+        every = self.examples(count, split)
+        for number, rows in enumerate(torch.arange(len(every)).split(self.sizes.batch_size)):
+            x_0 = every.rows(rows)
             found = method.negative_log_likelihood(
                 x_0.trimmed(), generator=noise(self.seed, "comparison likelihood", number)
             )
@@ -209,8 +215,7 @@ class Measures:
         if not isinstance(self.data, Sequences):
             return None
         if self._words is None:
-            count = min(self.data.size("train"), _KNOWN_EXAMPLES)
-            lines = self.data.examples(0, count, "train").to_lists()
+            lines = self.examples(_KNOWN_EXAMPLES, "train").to_lists()
             self._words = {word for row in lines for word in vocabulary.decode(row).split()}
         # Whole lines: their first and last words are whole too, for which the function asks.
         return known_word_shares((f" {text} " for text in texts), self._words)
@@ -221,7 +226,7 @@ class Measures:
 
 def of_data(measures: Measures, count: int) -> dict[str, Any]:
     """The same measures of as many sequences of the data itself: what can be reached."""
-    rows = measures.data.examples(0, count, "test").to_lists()
+    rows = measures.examples(count, "test").to_lists()
     before = error_rate(measures.typed, measures.clean) if measures.typed else None
     return {"samples": measures.quality(rows), "repair_before": before}
 
@@ -252,14 +257,14 @@ def error_rate(found: Sequence[Tokens], meant: Sequence[Tokens]) -> Value:
 
     The error is that of a ratio of means (delta method).
 
-    >>> error_rate([[1, 2], [3]], [[1, 2], [4]])
-    [0.3333333333333333, 0.3333333333333333]
+    >>> [round(value, 3) for value in error_rate([[1, 2], [3]], [[1, 2], [4]])]
+    [0.333, 0.444]
     """
-    wrong = torch.tensor([edit_distance(*pair) for pair in zip(found, meant, strict=True)])
-    tokens = torch.tensor([len(row) for row in meant])
+    wrong = torch.tensor([edit_distance(*pair) for pair in zip(found, meant, strict=True)]).double()
+    tokens = torch.tensor([len(row) for row in meant]).double()
     rate = float(wrong.sum() / tokens.sum())
     error = _mean((wrong - rate * tokens).tolist())[1]
-    return [rate, None if error is None else error / float(tokens.double().mean())]
+    return [rate, None if error is None else error / float(tokens.mean())]
 
 
 def _check_kept(gaps: Gaps, found: Sequence[Tokens], name: str) -> None:

@@ -80,22 +80,15 @@ def process_of(name: str) -> Process:
 
     >>> process_of("insert-delete-0.4").options
     {'process': 'insert-delete', 'rate': 0.4}
-    >>> process_of("insert-delete")
-    Traceback (most recent call last):
-        ...
-    ValueError: there is no process 'insert-delete'; there are autoregressive, in-place-uniform, \
-in-place-mask, in-place-gaussian, delete-only, levenshtein-transformer, \
-insertion-deletion-transformer, edit-flow, insert-delete-RATE, mask-insert-delete-RATE, \
-mask-delete-only-RATE, with a RATE such as 0.6
     """
     if name in _PROCESSES:
         return _PROCESSES[name]
     found = _RATE.fullmatch(name)
     if found is not None and float(found[2]) > 0:
         return Process(_DIFFUSION, {"process": found[1], "rate": float(found[2])})
-    hint = checks.closest(name, [*_PROCESSES, *USUAL])
+    hint = checks.closest(name, [*_PROCESSES, *USUAL]) or "."
     raise ValueError(
-        f"there is no process {name!r}{hint}; there are {', '.join(NAMES)}, with a RATE such as 0.6"
+        f"there is no process {name!r}{hint} There are {', '.join(NAMES)}, with a RATE such as 0.6"
     )
 
 
