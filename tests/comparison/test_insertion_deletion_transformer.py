@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from indel.batch import Batch
-from indel.comparison.insertion_deletion import InsertionDeletionTransformer, build
+from indel.comparison.insertion_deletion_transformer import InsertionDeletionTransformer, build
 from support.comparison_toys import BACKBONE, WORDS, trained, untrained
 
 

@@ -70,7 +70,7 @@ class InsertionDeletionOptions:
 class InsertionDeletionTransformer(nn.Module):
     """p(token or end | slot) and P(delete x_i), two heads of one stack that is told the phase."""
 
-    name = "insertion-deletion"
+    name = "insertion-deletion-transformer"
     likelihood_kind: Literal["exact", "bound", "none"] = "none"
 
     def __init__(
@@ -287,7 +287,7 @@ def build(
 ) -> InsertionDeletionTransformer:
     """A new Insertion–Deletion Transformer; options: fields of `InsertionDeletionOptions`."""
     defaults = asdict(InsertionDeletionOptions())
-    name = "the options of insertion-deletion"
+    name = "the options of insertion-deletion-transformer"
     values = checks.fields(name, options, [], defaults=defaults)
     return InsertionDeletionTransformer(
         vocabulary_size, backbone, max_length, InsertionDeletionOptions(**values)
