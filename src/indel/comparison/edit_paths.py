@@ -74,7 +74,7 @@ def _counted(
     entry = torch.where(counts, place * values + value, places * values)
     flat = torch.zeros(len(place), places * values + 1, device=place.device)
     flat = flat.scatter_add(1, entry, torch.ones_like(entry, dtype=flat.dtype))
-    return flat[:, :-1].unflatten(1, (places, values))
+    return flat[:, :-1].reshape(len(place), places, values)
 
 
 @dataclass(frozen=True)
