@@ -119,7 +119,7 @@ class Way:
         return Gaps.split(x, frozen)
 
     def _log_start(self, gaps: Gaps, contents: Batch) -> Tensor:
-        """log p(n DELs of x_T lie in the gap), n = 0…max_length."""
+        """log p(n DELs of x_T lie in the gap), n = 0, 1, …"""
         model, most = self.model, self.model.config.max_length
         if self.told_length:
             # Where nothing is inserted or deleted there are as many as letters.
@@ -128,10 +128,9 @@ class Way:
         if model.marks is not None:
             network = GapNetwork(model, gaps)
             return network.log_start(model.length, model.schedule.num_steps, most).double()
-        # One gap: p(n) ∝ p(|x_T| = n + frozen), as long as the model is made for.
-        total = gaps.frozen.lengths[:, None] + torch.arange(most + 1)
-        logp = model.length.log_prob(total).double().masked_fill(total > most, -math.inf)
-        return torch.log_softmax(logp, dim=-1)
+        # One gap: p(n) ∝ p(|x_T| = n + frozen), whose tail is geometric.
+        total = gaps.frozen.lengths[:, None] + torch.arange(2 * most + 1)
+        return torch.log_softmax(model.length.log_prob(total).double(), dim=-1)
 
     def _filled(self, gaps: Gaps, contents: Batch, noise: RowSeeds) -> Batch:
         model = self.model
@@ -153,7 +152,7 @@ class Way:
         scale = schedule.num_steps / len(times)
         steps = scale * sum(torch.stack(tuple(term)).sum(dim=0) for term in terms)
         start = self._log_start(gaps, contents)
-        # Longer than the model is made for: by its own tail of halves.
+        # Longer than that: by a tail of halves.
         beyond = (last - start.shape[1] + 1).clamp_min(0) * math.log(2.0)
         at_end = start.gather(1, last.clamp_max(start.shape[1] - 1)[:, None])[:, 0] - beyond
         found: Tensor = steps + logp_last - at_end
@@ -205,6 +204,7 @@ def main() -> None:
     parser.add_argument("--with-particles", type=int, default=20, help="sentences; 0: none")
     parser.add_argument("--times", type=int, default=8, help="random t per bound")
     parser.add_argument("--trained", help="a model trained with training.frozen = 'spans'")
+    parser.add_argument("--only", default="", help="the ways whose name begins so")
     parser.add_argument("--out", type=Path, default=Path("runs/infilling.json"))
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
@@ -220,6 +220,7 @@ def main() -> None:
     if arguments.with_particles:
         name = f"free model, conditioned, {arguments.particles} particles"
         ways.append(Way(name, free, told_counts=False, particles=arguments.particles))
+    ways = [way for way in ways if way.name.startswith(arguments.only)]
     words = (pretrained_folder("text8") / "words.txt").read_text(encoding="utf-8")
     known = {line.split()[0] for line in words.splitlines() if line.strip()}
     chosen = cuts(arguments.sentences, arguments.seed)

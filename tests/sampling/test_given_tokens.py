@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import cache
 
 import numpy as np
 import pytest
@@ -78,6 +79,7 @@ def test_counts_know_what_is_frozen() -> None:
     assert chi_square_p(counted(drawn(other, TWO, 2000)), law) < 1e-3
 
 
+@cache
 def free_law() -> tuple[Denoiser, dict[Contents, float]]:
     """A free model whose counts are told what is frozen, and the law of what it writes."""
     denoiser = held_denoiser(1, longest=3, contexts=12)
@@ -103,7 +105,7 @@ def test_counts_of_a_free_model_look_ahead() -> None:
 
 def test_gaps_of_different_sequences_are_filled_side_by_side() -> None:
     denoiser, law = free_law()
-    rows = 3000
+    rows = 2000
     frozen = Batch.from_lists([[0, 1], [1]] * rows)
     gaps = Gaps(frozen, torch.tensor([[False, True, False], [True, False, False]] * rows))
     generator = RowSeeds(torch.arange(2 * rows))
