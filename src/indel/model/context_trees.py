@@ -122,7 +122,7 @@ class _Grammar:
         lengths = np.array([len(row) for row in rows])
         for i in range(int(lengths.max(initial=0))):
             going = np.flatnonzero(lengths > i)
-            token = np.array([rows[row][i] for row in going])
+            token = np.array([rows[row][i] for row in going.tolist()])
             for code in np.unique(place[going] * size + token):
                 here, read = divmod(int(code), size)
                 if steps[here][read] < 0:
@@ -153,7 +153,7 @@ class _Grammar:
         found = np.zeros((len(rows), int(lengths.max(initial=0)) + 1), dtype=np.int64)
         for i in range(found.shape[1] - 1):
             going = np.flatnonzero(lengths > i)
-            token = np.array([rows[row][i] for row in going])
+            token = np.array([rows[row][i] for row in going.tolist()])
             found[going, i + 1] = self.after[found[going, i], token]
         inside = np.arange(found.shape[1]) <= lengths[:, None]
         return np.append(found[inside], 0)
@@ -285,7 +285,8 @@ def _grown(contexts: Codes, grammar: _Grammar, limit: int) -> Int[np.ndarray, "_
     base, memories = grammar.size + 1, grammar.memories
     token = np.arange(grammar.size)
     tokens, memory = np.divmod(contexts[:, None], memories)
-    return (tokens * base + token) % limit * memories + grammar.after[memory, token]
+    grown: np.ndarray = (tokens * base + token) % limit * memories + grammar.after[memory, token]
+    return grown
 
 
 def _automaton(levels: list[Level], grammar: _Grammar) -> ContextTree:
