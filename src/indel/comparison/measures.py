@@ -100,8 +100,9 @@ class Measures:
             return None
         nats, lengths = [], []
         every = self.examples(count, split)
-        for number, rows in enumerate(torch.arange(len(every)).split(self.sizes.batch_size)):
-            x_0 = every.rows(rows)
+        size = self.sizes.batch_size
+        for number, start in enumerate(range(0, len(every), size)):
+            x_0 = every.rows(torch.arange(start, min(start + size, len(every))))
             found = method.negative_log_likelihood(
                 x_0.trimmed(), generator=noise(self.seed, "comparison likelihood", number)
             )
