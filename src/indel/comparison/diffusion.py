@@ -40,10 +40,11 @@ class MaskedDenoiser(Denoiser):
         t: Int[Tensor, " batch"] | int,
         frozen: Bool[Tensor, "batch length"] | None = None,
         *,
+        open_slots: Bool[Tensor, "batch slots"] | None = None,
         start: bool = False,
     ) -> DenoiserOutput:
         """As `Denoiser.forward`, with p̃(x̃_0 = MASK) = 0."""
-        output = super().forward(x_t, t, frozen, start=start)
+        output = super().forward(x_t, t, frozen, open_slots=open_slots, start=start)
         values = torch.arange(output.logits_token.shape[-1], device=output.logits_token.device)
         is_mask = values == self.vocabulary.size - 1
         return output._replace(logits_token=output.logits_token.masked_fill(is_mask, -torch.inf))
