@@ -210,9 +210,9 @@ class InsertionDeletionTransformer(nn.Module):
         device = self.delete_head.weight.device
         rows = [[*one, *other] for one, other in zip(left, right, strict=True)]
         x = Batch.from_lists(rows, device=device)
-        before, after = (torch.tensor([*map(len, part)], device=device) for part in (left, right))
+        first, last = (torch.tensor(list(map(len, part)), device=device) for part in (left, right))
         known = None if lengths is None else torch.tensor(lengths, device=device)
-        return self._phases(x, before, after, generator, self.options.temperature, known)
+        return self._phases(x, first, last, generator, self.options.temperature, known)
 
     def _phases(
         self,
