@@ -170,14 +170,15 @@ def test_the_tiny_comparison_runs_from_scratch(tmp_path: Path) -> None:
         nats = measures["likelihood"]["nats_per_sequence"][0]
         untrained = data.max_length * math.log(data.vocabulary.size)
         assert nats < 0.7 * untrained, name
-        # Some ten sequences are different; a sample that repeats one all the time is no model.
+        # Of the data's own sequences about half are different.
         assert measures["samples"]["unique"][0] > 0.2, name
     assert found["autoregressive"]["likelihood"]["nats_per_sequence"][0] < entropy + 0.5
     assert found["autoregressive"]["samples"]["valid"][0] > 0.9
     assert found["autoregressive"]["infill_known_length"] is None
     assert found["in-place-mask"]["infill_known_length"]["exact"][0] > 0.8
     assert found["in-place-mask"]["infill_unknown_length"] is None
-    assert found["delete-only"]["infill_unknown_length"]["right_length"][0] > 0.3
+    assert found["delete-only"]["infill_known_length"]["exact"][0] > 0.5
+    assert found["insert-delete-0.4"]["infill_unknown_length"]["right_length"][0] > 0.15
     assert found["insert-delete-0.4"]["repair"]["before"][0] > 0
     curve = read_results(out).runs["delete-only"][0]["curve"]
     assert len(curve) == SCALES["tiny"].validations
