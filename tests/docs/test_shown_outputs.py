@@ -22,7 +22,7 @@ def quick(program: str) -> str:
     """The program with few steps and samples."""
     program = re.sub(r"\bsteps=[\d_]+", "steps=2", program)
     program = re.sub(r"range\(4000\)", "range(80)", program)
-    program = re.sub(r"model, 50, seed", "model, 2, seed", program)
+    program = re.sub(r"model, 50, seed", "model, 3, seed", program)
     program = re.sub(r"examples=32", "examples=4", program)
     return re.sub(r"contexts=500", "contexts=50", program)
 
