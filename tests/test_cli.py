@@ -259,7 +259,7 @@ def test_streams_and_hosts_that_cannot_be_used_are_one_line(
         ("{indel} models <&- 2>&-", 0, "text8"),
         # The reader has seen enough: no message.
         (
-            "{{ {indel} sample arithmetic -n 3 --batch-size 1 --calls 1; echo $? >&2; }} | true",
+            "{{ {indel} sample arithmetic -n 3 --batch-size 1 --calls 2; echo $? >&2; }} | true",
             0,
             "",
         ),

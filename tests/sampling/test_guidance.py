@@ -55,7 +55,10 @@ class Guided:
     def schedule(self) -> Schedule:
         return self.denoiser.schedule
 
-    def __call__(self, x: Batch, t: int, frozen: Tensor, *, start: bool = False) -> DenoiserOutput:
+    def __call__(
+        self, x: Batch, t: int, frozen: Tensor, *, open_slots: Tensor, start: bool = False
+    ) -> DenoiserOutput:
+        del open_slots  # only counts need it
         given = self.denoiser(x, t, frozen, start=start)
         rest = Batch.from_lists([x.to_lists()[0][self.dropped :]])
         free = self.denoiser(rest, t, frozen[:, self.dropped :], start=start)
