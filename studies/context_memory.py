@@ -16,9 +16,10 @@ import numpy as np
 
 from indel.data import Split
 from indel.data.molecules import MosesData
-from indel.model.context_trees import ContextTree, Memory
+from indel.model.context_trees import ContextTree
 from indel.molecules.chemistry import parsed
-from indel.smiles import OpenStructure, SmilesVocabulary
+from indel.smiles import SmilesVocabulary
+from indel.training.counting import memory_of
 
 LONGEST = 100
 
@@ -57,7 +58,6 @@ def main() -> None:
     data = MosesData(given.data)
     vocabulary = data.vocabulary
     assert isinstance(vocabulary, SmilesVocabulary)
-    tokens = vocabulary.tokens
 
     def rows(split: Split, count: int) -> list[np.ndarray]:
         batch = data.examples(0, count, split)
@@ -65,7 +65,7 @@ def main() -> None:
         return [row[:n] for row, n in zip(batch.tokens.numpy(), lengths, strict=True)]
 
     training, testing = rows("train", given.molecules), rows("test", 2000)
-    memory = Memory(OpenStructure(), lambda structure, token: structure.after(tokens[token]))
+    memory = memory_of(vocabulary)
     for name, remembered in (("last tokens", None), ("and open rings and branches", memory)):
         tree = ContextTree.fit(training, vocabulary.size, given.contexts, remembered)
         rng = np.random.default_rng(0)

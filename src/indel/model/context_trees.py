@@ -73,7 +73,9 @@ class ContextTree:
         """
         if states < size + 1:
             raise ValueError(f"states must be at least {size + 1}, got {states}")
-        grammar = _Grammar.none(size) if memory is None else _Grammar.found(rows, size, memory)
+        grammar = (
+            _Grammar.none(rows, size) if memory is None else _Grammar.found(rows, size, memory)
+        )
         counts = _Counts.of(rows, grammar)
         threshold = LEAST_GAIN
         levels = counts.levels(threshold, states)
@@ -109,21 +111,27 @@ class _Grammar:
     size: int
     after: Int[np.ndarray, "memories tokens"]
 
+    places: Codes
+    """The memory after the boundary before each row and after each of its tokens, then 0."""
+
     @classmethod
-    def none(cls, size: int) -> _Grammar:
-        return cls(size, np.zeros((1, size), dtype=np.int64))
+    def none(cls, rows: Sequence[Int[np.ndarray, " _"]], size: int) -> _Grammar:
+        tokens = sum(map(len, rows)) + len(rows) + 1
+        after = np.zeros((1, size), dtype=np.int64)
+        return cls(size, after, np.zeros(tokens, dtype=np.int64))
 
     @classmethod
     def found(cls, rows: Sequence[Int[np.ndarray, " _"]], size: int, memory: Memory) -> _Grammar:
         numbers: dict[Any, int] = {memory.start: 0}
         known: list[Any] = [memory.start]
         steps: list[Codes] = [np.full(size, -1)]
-        place = np.zeros(len(rows), dtype=np.int64)
         lengths = np.array([len(row) for row in rows])
-        for i in range(int(lengths.max(initial=0))):
+        places = np.zeros((len(rows), int(lengths.max(initial=0)) + 1), dtype=np.int64)
+        for i in range(places.shape[1] - 1):
             going = np.flatnonzero(lengths > i)
             token = np.array([rows[row][i] for row in going.tolist()])
-            for code in np.unique(place[going] * size + token):
+            place = places[going, i]
+            for code in np.unique(place * size + token):
                 here, read = divmod(int(code), size)
                 if steps[here][read] < 0:
                     then = memory.after(known[here], read)
@@ -132,9 +140,10 @@ class _Grammar:
                         known.append(then)
                         steps.append(np.full(size, -1))
                     steps[here][read] = numbers[then]
-            place[going] = np.stack(steps)[place[going], token]
+            places[going, i + 1] = np.stack(steps)[place, token]
         after = np.stack([*steps, np.full(size, len(known))])
-        return cls(size, np.where(after < 0, len(known), after))
+        inside = np.arange(places.shape[1]) <= lengths[:, None]
+        return cls(size, np.where(after < 0, len(known), after), np.append(places[inside], 0))
 
     @property
     def memories(self) -> int:
@@ -144,19 +153,6 @@ class _Grammar:
     def nothing(self) -> int:
         """The memory that remembers nothing."""
         return self.memories - 1
-
-    def places(self, rows: Sequence[Int[np.ndarray, " _"]]) -> Codes:
-        """The memory after the boundary before each row and after each of its tokens."""
-        if self.memories == 1:
-            return np.zeros(sum(map(len, rows)) + len(rows) + 1, dtype=np.int64)
-        lengths = np.array([len(row) for row in rows])
-        found = np.zeros((len(rows), int(lengths.max(initial=0)) + 1), dtype=np.int64)
-        for i in range(found.shape[1] - 1):
-            going = np.flatnonzero(lengths > i)
-            token = np.array([rows[row][i] for row in going.tolist()])
-            found[going, i + 1] = self.after[found[going, i], token]
-        inside = np.arange(found.shape[1]) <= lengths[:, None]
-        return np.append(found[inside], 0)
 
 
 Level = tuple[Codes, Float[np.ndarray, "_ symbols"]]
@@ -179,7 +175,7 @@ class _Counts:
         base, memories = grammar.size + 1, grammar.memories
         boundary = np.array([grammar.size])
         text = np.concatenate([boundary, *(part for row in rows for part in (row, boundary))])
-        memory = grammar.places(rows)
+        memory = grammar.places
         # A context must not reach over a boundary: only its oldest symbol may be one.
         ends = text == grammar.size
         found = []

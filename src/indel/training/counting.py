@@ -27,12 +27,12 @@ def fit_counts(denoiser: Denoiser, data: BatchStream) -> None:
         rows += [row[:n] for row, n in zip(batch.tokens.numpy(), lengths, strict=True)]
         start, found = start + _AT_ONCE, found + sum(lengths)
     try:
-        denoiser.prior.fit(rows, _memory(data.vocabulary))
+        denoiser.prior.fit(rows, memory_of(data.vocabulary))
     except ValueError as error:
         raise TrainingError(f"model.contexts = {denoiser.prior.contexts}: {error}") from None
 
 
-def _memory(vocabulary: Vocabulary) -> Memory | None:
+def memory_of(vocabulary: Vocabulary) -> Memory | None:
     """What a grammar of the sequences remembers, where we know one."""
     if not isinstance(vocabulary, SmilesVocabulary):
         return None
