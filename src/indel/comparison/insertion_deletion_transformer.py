@@ -29,14 +29,14 @@ from indel.comparison.edit_paths import BLANK
 from indel.comparison.interface import Drawn
 from indel.comparison.requirements import probability, refuse_longer
 from indel.comparison.shortest_edits import (
+    corrupted_up_to,
+    deletion_cost,
     kept_tokens,
     random_subsequence,
-    randomly_corrupted,
     shortest_edits,
 )
 from indel.comparison.slot_encoder import SlotEncoder
 from indel.model.backbones import BackboneConfig
-from indel.randomness import uniform
 
 ORDERS = ("tree", "uniform")
 
@@ -146,16 +146,11 @@ class InsertionDeletionTransformer(nn.Module):
         total = -(self.slot_targets(partial, x_0) * logp).sum(dim=(1, 2))
 
         own = self._inserted(partial, logits.detach(), self.options.temperature, generator)
-        rate = self.options.corruption * uniform(generator, len(x_0), 1, dtype=torch.float32)
-        corrupted = randomly_corrupted(
-            x_0, self.vocab_size, rate=rate.to(x_0.device), generator=generator
+        corrupted = corrupted_up_to(
+            x_0, self.vocab_size, self.options.corruption, generator=generator
         )
         wrong = mixed(own, corrupted, self.options.own_share, generator)
-        deleted = shortest_edits(wrong, x_0).deleted
-        cost = functional.binary_cross_entropy_with_logits(
-            self.delete_logits(wrong), deleted.to(logp.dtype), reduction="none"
-        )
-        return total + cost.masked_fill(~wrong.mask, 0.0).sum(dim=1)
+        return total + deletion_cost(self.delete_logits(wrong), wrong, x_0)
 
     def negative_log_likelihood(self, x_0: Batch, *, generator: torch.Generator) -> None:
         """None: p(x) sums over all orders of insertion and all that was deleted on the way."""

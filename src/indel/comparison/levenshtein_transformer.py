@@ -28,14 +28,14 @@ from indel.comparison.edit_moves import (
 from indel.comparison.interface import Drawn
 from indel.comparison.requirements import probability, refuse_longer
 from indel.comparison.shortest_edits import (
+    corrupted_up_to,
+    deletion_cost,
     kept_tokens,
     random_subsequence,
-    randomly_corrupted,
     shortest_edits,
 )
 from indel.comparison.slot_encoder import SlotEncoder
 from indel.model.backbones import BackboneConfig
-from indel.randomness import uniform
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,9 @@ class LevenshteinTransformer(nn.Module):
     def loss(self, x_0: Batch, *, generator: torch.Generator) -> Float[Tensor, " batch"]:
         """−log of what the oracle does: its placeholders, their tokens, and its deletions."""
         refuse_longer(x_0.lengths, self.max_length)
-        corrupted = self._corrupted(x_0, generator)
+        corrupted = corrupted_up_to(
+            x_0, self.vocab_size, self.options.corruption, generator=generator
+        )
         nearly_right = kept_tokens(corrupted, shortest_edits(corrupted, x_0).deleted)
         dropped = random_subsequence(x_0, generator=generator)
         partial = mixed(dropped, nearly_right, self.options.drop_share, generator)
@@ -134,17 +136,7 @@ class LevenshteinTransformer(nn.Module):
 
         own = self._filled(with_holes, logits.detach(), self.options.temperature, generator)
         wrong = mixed(own, corrupted, self.options.own_share, generator)
-        deleted = shortest_edits(wrong, x_0).deleted
-        cost = functional.binary_cross_entropy_with_logits(
-            self.delete_logits(wrong), deleted.to(logp.dtype), reduction="none"
-        )
-        return total + cost.masked_fill(~wrong.mask, 0.0).sum(dim=1)
-
-    def _corrupted(self, x_0: Batch, generator: torch.Generator) -> Batch:
-        rate = self.options.corruption * uniform(generator, len(x_0), 1, dtype=torch.float32)
-        return randomly_corrupted(
-            x_0, self.vocab_size, rate=rate.to(x_0.device), generator=generator
-        )
+        return total + deletion_cost(self.delete_logits(wrong), wrong, x_0)
 
     def negative_log_likelihood(self, x_0: Batch, *, generator: torch.Generator) -> None:
         """None: refinement defines no tractable p(x), nor is its loss a bound on one."""

@@ -10,9 +10,11 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn import functional
 
 from indel.batch import Batch, pack
 from indel.comparison.edit_paths import BLANK
+from indel.randomness import uniform
 
 DELETED = -1
 
@@ -113,6 +115,21 @@ def randomly_corrupted(
     sites = torch.stack([added, changed.masked_fill(~y.mask, BLANK)], dim=2).flatten(1)
     present = sites != BLANK
     return Batch(pack(sites, present, fill=BLANK), present.sum(dim=1)).trimmed()
+
+
+def corrupted_up_to(y: Batch, vocab_size: int, most: float, *, generator: torch.Generator) -> Batch:
+    """`randomly_corrupted` at a rate of its own for each sequence, uniform up to `most`."""
+    rate = most * uniform(generator, len(y), 1, dtype=torch.float32)
+    return randomly_corrupted(y, vocab_size, rate=rate.to(y.device), generator=generator)
+
+
+def deletion_cost(
+    logits: Float[Tensor, "batch length"], x: Batch, y: Batch
+) -> Float[Tensor, " batch"]:
+    """−log of what the shortest edits from x to y delete, where P(delete x_i) = σ(logit)."""
+    deleted = shortest_edits(x, y).deleted.to(logits.dtype)
+    cost = functional.binary_cross_entropy_with_logits(logits, deleted, reduction="none")
+    return cost.masked_fill(~x.mask, 0.0).sum(dim=1)
 
 
 def _noise(y: Batch, generator: torch.Generator) -> Float[Tensor, "batch length"]:
