@@ -180,8 +180,7 @@ def test_the_words_of_the_issue(bundled: Repairer) -> None:
 
 def test_words_run_together_with_more_errors(bundled: Repairer) -> None:
     (found,) = bundled(["thisn sentsnetne wasstype vssry babdly"])
-    assert found.text.startswith("this sentence was ")
-    assert found.text.endswith(" badly")
+    assert found.text == "this sentence was type very badly"
 
 
 def test_no_call_of_the_network_by_default(bundled: Repairer) -> None:

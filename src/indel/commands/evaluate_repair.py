@@ -63,7 +63,7 @@ def evaluate_repair(
         ),
     ] = 0,
     agreement: Annotated[
-        float, typer.Option(help="Make corrections that are at least so likely.")
+        float, typer.Option(help="How sure a correction must be, at most 1.")
     ] = defaults.AGREEMENT,
     words: Words = True,
     checkers: Annotated[

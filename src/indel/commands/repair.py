@@ -63,7 +63,7 @@ def repair(
     agreement: Annotated[
         float | None,
         typer.Option(
-            help=f"Make corrections that are at least so likely (default: {defaults.AGREEMENT:g}).",
+            help=f"How sure a correction must be, at most 1 (default: {defaults.AGREEMENT:g}).",
         ),
     ] = None,
     words: Words = True,

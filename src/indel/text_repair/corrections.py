@@ -19,6 +19,7 @@ from indel.text_repair.rewriting import rewrite
 from indel.text_repair.votes import LetterCorrection
 
 MOST_ALTERNATIVES = 5
+_ROUNDING = 1e-9
 
 
 @runtime_checkable
@@ -44,8 +45,8 @@ def mend(
 ) -> list[Repair]:
     """Repair texts, with all their letters in one call of the mender.
 
-    A correction is made if its likeliest choice changes something and has at least the probability
-    `agreement`; otherwise it is a doubt.
+    A correction is made if its likeliest choice changes something and is `likely_enough`; otherwise
+    it is a doubt.
     """
     cut = [stretches(text) for text in texts]
     lines = [stretch.letters for found in cut for stretch in found]
@@ -59,6 +60,22 @@ def mend(
         ]
         repairs.append(_assembled(text, [place for place in places if place.matters], mender.draws))
     return repairs
+
+
+def likely_enough(choice: float, typed: float, agreement: float) -> bool:
+    """Whether a choice is made, by its probability and that of what was typed.
+
+    Between these two alone it needs the probability `agreement`: a lead of 2 · agreement − 1. Where
+    what was typed is all but impossible the rest is shared by other choices, none of which is
+    better served by leaving it, so the lead decides; but a choice must be likelier than not, unless
+    less is asked for.
+
+    >>> likely_enough(0.6, 0.4, 0.6), likely_enough(0.55, 0.45, 0.6)
+    (True, False)
+    >>> likely_enough(0.55, 0.0, 0.6), likely_enough(0.45, 0.0, 0.6), likely_enough(0.55, 0.0, 0.9)
+    (True, False, False)
+    """
+    return choice >= min(agreement, 0.5) and choice - typed >= 2 * agreement - 1 - _ROUNDING
 
 
 @dataclass(frozen=True)
@@ -82,9 +99,12 @@ class _Place:
         for choice in found.choices:
             shares.setdefault(written[choice.text], 0.0)
             shares[written[choice.text]] += choice.probability
-        ranked = sorted(_cautious(shares, text, start, end).items(), key=lambda item: -item[1])
+        cautious = _cautious(shares, text, start, end)
+        ranked = sorted(cautious.items(), key=lambda item: -item[1])
         correction = Correction(start, end, before, tuple(Choice(*item) for item in ranked))
-        made = correction.after != before and correction.probability >= agreement
+        made = correction.after != before and likely_enough(
+            correction.probability, cautious.get(before, 0.0), agreement
+        )
         return cls(correction, tuple(written[vote] for vote in found.votes), made)
 
     @property

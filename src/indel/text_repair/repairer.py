@@ -97,14 +97,14 @@ def repair(
 
     log p(text | typed) = Σ weight · evidence + constant for each doubtful place: counts of words,
     the exact q(typed | text), and what the network says with the text as x_t for t = `strength`.
-    Corrections that are at least as likely as `agreement` are made, and nothing else changes.
+    Corrections that are ahead of what was typed by 2 · agreement − 1 are made.
 
     Args:
         text: Any text, of any length; case, punctuation and layout stay.
         model: A denoiser of letters, or what `indel.load` takes.
         strength: t, how noisy the text is believed to be.
         draws: How many x_0 ~ p_θ(x_0 | x_t) are drawn as evidence.
-        agreement: How likely a correction must be.
+        agreement: How sure a correction must be against what was typed.
         seed: The same seed gives the same repair.
 
     Returns:

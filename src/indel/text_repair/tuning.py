@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indel.text_repair.context import ContextScore
+from indel.text_repair.corrections import likely_enough
 from indel.text_repair.lines import Mender, Progress
 from indel.text_repair.pairs import Pair, intended
 from indel.text_repair.scoring import edit_distance
@@ -146,7 +147,9 @@ def _loss(examples: Sequence[Example], weights: Weights) -> float:
 def _answer(place: Place, weights: Weights, agreement: float) -> str:
     shares = place.probabilities(weights)
     best = int(shares.argmax())
-    return place.texts[best] if shares[best] >= agreement else place.typed
+    typed = shares[place.texts.index(place.typed)]
+    made = likely_enough(float(shares[best]), float(typed), agreement)
+    return place.texts[best] if made else place.typed
 
 
 def _vector(weights: Weights) -> NDArray[np.float64]:
