@@ -6,7 +6,7 @@ import difflib
 import os
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, SupportsFloat
 
 MOST = 2**63 - 1
 """The largest integer that torch knows."""
@@ -43,6 +43,23 @@ def number(
         upper = "" if below is None else f" and < {below:g}"
         sign = ">" if more else "≥"
         raise ValueError(f"{name} must be a number {sign} {least:g}{upper}, got {value!r}")
+
+
+def probability(name: str, value: object, *, below_one: bool = False) -> float:
+    """A number in [0, 1], or in [0, 1); a tensor with one entry is one, a string is not.
+
+    >>> probability("rate", 0.5)
+    0.5
+    >>> probability("rate", "0.5")
+    Traceback (most recent call last):
+        ...
+    ValueError: rate must lie in [0, 1], got '0.5'
+    """
+    number = isinstance(value, SupportsFloat) and not isinstance(value, bool)
+    # NaN lies nowhere. Compared as given: integers of hundreds of digits are no floats.
+    if not number or not 0 <= value <= 1 or (below_one and value == 1):  # type: ignore[operator]
+        raise ValueError(f"{name} must lie in [0, 1{')' if below_one else ']'}, got {value!r}")
+    return float(value)  # type: ignore[arg-type]
 
 
 def flag(name: str, value: object) -> None:

@@ -291,7 +291,7 @@ def test_the_state_comes_back(flow: EditFlow) -> None:
     [
         ({"steps": 0}, "steps must be an integer ≥ 1, got 0"),
         ({"alignments": "one"}, "alignments must be one of all, sampled; got 'one'"),
-        ({"blank": 1.5}, "blank must be a probability between 0 and 1, got 1.5"),
+        ({"blank": 1.5}, "blank must lie in [0, 1], got 1.5"),
         ({"leaps": 3}, "unknown: leaps"),
         ({"repair_start": 1.0}, "repair_start must be a number ≥ 0 and < 1, got 1.0"),
     ],

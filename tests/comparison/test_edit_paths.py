@@ -326,7 +326,7 @@ def test_long_sequences_of_noise_do_not_underflow() -> None:
 
 
 def test_bad_probabilities_and_impossible_pairs_are_named() -> None:
-    with pytest.raises(ValueError, match=r"blank must be a probability between 0 and 1, got 1\.5"):
+    with pytest.raises(ValueError, match=r"blank must lie in \[0, 1\], got 1\.5"):
         EditSource(2, 1.5, 0.0)
     with pytest.raises(ValueError, match="row 0: x cannot be made from x_1"):
         found(EditSource(2, 1.0, 0.0), (0,), [(1,)], 0.5)

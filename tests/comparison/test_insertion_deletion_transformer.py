@@ -138,7 +138,7 @@ def test_it_has_no_likelihood() -> None:
             {"order": "three"},
             "order must be one of tree, uniform; got 'three', did you mean 'tree'?",
         ),
-        ({"corruption": -0.5}, "corruption must be a probability between 0 and 1, got -0.5"),
+        ({"corruption": -0.5}, "corruption must lie in [0, 1], got -0.5"),
     ],
 )
 def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:

@@ -120,7 +120,7 @@ def test_it_has_no_likelihood() -> None:
     ("options", "message"),
     [
         ({"rounds": 0}, "rounds must be an integer ≥ 1, got 0"),
-        ({"own_share": 1.5}, "own_share must be a probability between 0 and 1, got 1.5"),
+        ({"own_share": 1.5}, "own_share must lie in [0, 1], got 1.5"),
         ({"round": 3}, "unknown: round"),
     ],
 )

@@ -74,6 +74,7 @@ PROBABILITIES: list[Case] = [
     ),
     ("rate > 1", lambda: Schedule.paper(3, 4, 1.5), ["rate", "1.5", "[0, 1]"]),
     ("rate is NaN", lambda: Schedule.paper(3, 4, math.nan), ["rate", "nan", "[0, 1]"]),
+    ("rate is a flag", lambda: Schedule.paper(3, 4, True), ["rate", "True", "[0, 1]"]),
     (
         "delete_inserted of a schedule",
         lambda: Schedule.paper(3, 4, 0.5, delete_inserted=2.0),

@@ -22,9 +22,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from indel import checks
 from indel.batch import PADDING, Batch, pack
 from indel.comparison.alignment_lattice import AlignmentLattice
-from indel.comparison.requirements import probability
 
 BLANK = PADDING
 """ε: stored like padding, so that packing a row takes it out."""
@@ -86,8 +86,8 @@ class EditSource:
     extra: float
 
     def __post_init__(self) -> None:
-        probability("blank", self.blank)
-        probability("extra", self.extra)
+        checks.probability("blank", self.blank)
+        checks.probability("extra", self.extra)
 
     @property
     def inserts(self) -> bool:

@@ -27,7 +27,7 @@ from indel.comparison.edit_moves import (
 )
 from indel.comparison.edit_paths import BLANK
 from indel.comparison.interface import Drawn
-from indel.comparison.requirements import probability, refuse_longer
+from indel.comparison.requirements import refuse_longer
 from indel.comparison.shortest_edits import (
     corrupted_up_to,
     deletion_cost,
@@ -61,8 +61,8 @@ class InsertionDeletionOptions:
     def __post_init__(self) -> None:
         checks.choice("order", self.order, ORDERS)
         checks.number("tree_temperature", self.tree_temperature, least=0.0, more=True)
-        probability("own_share", self.own_share)
-        probability("corruption", self.corruption)
+        checks.probability("own_share", self.own_share)
+        checks.probability("corruption", self.corruption)
         checks.number("temperature", self.temperature, least=0.0)
         checks.integer("phases", self.phases, least=1)
 

@@ -26,7 +26,7 @@ from indel.comparison.edit_moves import (
     slot_mask,
 )
 from indel.comparison.interface import Drawn
-from indel.comparison.requirements import probability, refuse_longer
+from indel.comparison.requirements import refuse_longer
 from indel.comparison.shortest_edits import (
     corrupted_up_to,
     deletion_cost,
@@ -56,7 +56,7 @@ class LevenshteinOptions:
 
     def __post_init__(self) -> None:
         for name in ("own_share", "drop_share", "corruption"):
-            probability(name, getattr(self, name))
+            checks.probability(name, getattr(self, name))
         checks.number("temperature", self.temperature, least=0.0)
         checks.integer("rounds", self.rounds, least=1)
 

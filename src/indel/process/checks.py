@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from math import isfinite
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from indel.batch import Batch
 from indel.checks import integer
+from indel.checks import probability as probability
 
 # A K×K matrix of float64 with more rows than this is refused: 4096² · 8 bytes = 128 MB.
 MAX_DENSE = 4096
 # What rows of float32 probabilities may miss 1 by; they are normalised in float64.
 _SUM_TOLERANCE = 1e-6
-
-
-def probability(name: str, value: float, *, below_one: bool = False) -> float:
-    """A number in [0, 1], or in [0, 1)."""
-    number = float(value)
-    if not (isfinite(number) and 0.0 <= number <= 1.0) or (below_one and number == 1.0):
-        raise ValueError(f"{name} must lie in [0, 1{')' if below_one else ']'}, got {value!r}")
-    return number
 
 
 def distribution(name: str, values: Float[Tensor, "*rows tokens"]) -> Float[Tensor, "*rows tokens"]:
