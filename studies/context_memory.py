@@ -18,8 +18,8 @@ from indel.data import Split
 from indel.data.molecules import MosesData
 from indel.model.context_trees import ContextTree
 from indel.molecules.chemistry import parsed
-from indel.smiles import SmilesVocabulary
 from indel.training.counting import memory_of
+from indel.vocabularies.smiles import SmilesVocabulary
 
 LONGEST = 100
 

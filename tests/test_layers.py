@@ -10,11 +10,10 @@ SOURCE = Path(__file__).parents[1] / "src" / "indel"
 
 FOUNDATION = {
     *("batch", "vocabularies", "text8_alphabet", "randomness", "log_space"),
-    *("atomic_files", "extras", "checks", "sharing", "smiles"),
+    *("atomic_files", "extras", "checks", "sharing"),
 }
 ALLOWED: dict[str, set[str]] = {
     **{room: {"extras", "batch", "randomness", "checks"} for room in FOUNDATION},
-    "smiles": {"vocabularies"},
     "process": FOUNDATION,
     "model": FOUNDATION | {"process", "pretrained"},
     "bound": FOUNDATION | {"process", "model"},

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indel.smiles import SmilesVocabulary, is_atom, smiles_tokens, syntax_problem
 from indel.vocabularies import Vocabulary
+from indel.vocabularies.smiles import SmilesVocabulary, is_atom, smiles_tokens, syntax_problem
 
 RICH = SmilesVocabulary(["C", "Cl", "B", "Br", "S", "[nH]", "[C@@H]", "c", "1", "%12", "=", "("])
 

@@ -22,7 +22,6 @@ from tokenizers import (
     trainers,
 )
 
-from indel import vocabularies
 from indel.text8_alphabet import normalize_text8
 from indel.vocabularies import (
     ByteVocabulary,
@@ -30,6 +29,7 @@ from indel.vocabularies import (
     IntegerVocabulary,
     TokenizerVocabulary,
     Vocabulary,
+    tokenizer,
 )
 
 SENTENCES = ["the cat sat on the mat", "the naïve dog sat on the cat", "Ein Käfer läuft über Gras"]
@@ -362,11 +362,12 @@ def test_only_the_tokenizer_vocabulary_needs_the_tokenizers_package(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    fresh = runpy.run_path(str(vocabularies.__file__))
-    assert fresh["CharacterVocabulary"].text8().encode("hi") == [7, 8]
+    fresh = runpy.run_path(str(tokenizer.__file__))
     data = {"kind": "tokenizer", "tokenizer": word_level().to_str()}
     with pytest.raises(ImportError, match=re.escape('pip install "indel[tokenizers]"')):
-        fresh["Vocabulary"].from_dict(data)
+        fresh["TokenizerVocabulary"].from_serialized(data["tokenizer"])
+    with pytest.raises(ImportError, match=re.escape('pip install "indel[tokenizers]"')):
+        Vocabulary.from_dict(data)
 
 
 # Display

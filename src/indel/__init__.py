@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     )
     from indel.randomness import RowSeeds
     from indel.sampling.patterns import Gap, Pattern
-    from indel.smiles import SmilesVocabulary
     from indel.text8_alphabet import normalize_text8
     from indel.text_repair.repairer import Repairer, repair
     from indel.text_repair.results import Repair
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
         ByteVocabulary,
         CharacterVocabulary,
         IntegerVocabulary,
+        SmilesVocabulary,
         TokenizerVocabulary,
         Vocabulary,
     )
@@ -52,7 +52,7 @@ _HOMES = {
     "ByteVocabulary": "vocabularies",
     "IntegerVocabulary": "vocabularies",
     "TokenizerVocabulary": "vocabularies",
-    "SmilesVocabulary": "smiles",
+    "SmilesVocabulary": "vocabularies",
     "Batch": "batch",
     "RowSeeds": "randomness",
     "Sequences": "data.sequences",

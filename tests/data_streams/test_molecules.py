@@ -14,7 +14,7 @@ import pytest
 from indel.data import DataError, DataUnavailable, LengthSorted, MosesSample, open_data
 from indel.data.molecules import HELD_OUT, MosesData, read_smiles
 from indel.data.packed import PackedRows, PackedSequences
-from indel.smiles import SmilesVocabulary, syntax_problem
+from indel.vocabularies.smiles import SmilesVocabulary, syntax_problem
 
 MOSES = os.environ.get("INDEL_TEST_MOSES")
 SAMPLE = resources.files("indel.data") / "moses_sample"

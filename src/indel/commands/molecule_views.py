@@ -24,7 +24,7 @@ Draw = Annotated[
 
 def require_smiles(model: Denoiser, name: str) -> None:
     """Refuse a model of anything else."""
-    from indel.smiles import spells_smiles
+    from indel.vocabularies.smiles import spells_smiles
 
     if not spells_smiles(model.vocabulary):
         raise ValueError(
@@ -38,7 +38,7 @@ def relatives_of(model: Denoiser, text: str, variants: list[str]) -> list[Relati
     Without RDKit a line on stderr says what is missing.
     """
     from indel.molecules.relatives import relatives
-    from indel.smiles import spells_smiles
+    from indel.vocabularies.smiles import spells_smiles
 
     if not spells_smiles(model.vocabulary):
         return None
@@ -61,7 +61,7 @@ def counted(edits: int) -> str:
 def check_molecule(model: Denoiser, text: str, draw: Path | None) -> None:
     """Refuse what is no molecule before anything is drawn, where RDKit can tell."""
     from indel.molecules.chemistry import molecule, rdkit
-    from indel.smiles import spells_smiles
+    from indel.vocabularies.smiles import spells_smiles
 
     if draw is not None:
         require_smiles(model, "for --draw")

@@ -20,8 +20,8 @@ from indel.data.errors import DataError, DataUnavailable
 from indel.data.packed import PackedRows, PackedSequences
 from indel.data.sequences import Sequences
 from indel.data.streams import SPLITS, Split
-from indel.smiles import SmilesVocabulary, smiles_tokens
 from indel.vocabularies import CharacterVocabulary, Vocabulary
+from indel.vocabularies.smiles import SmilesVocabulary, smiles_tokens
 
 HELD_OUT = 128
 """One training molecule of so many is of the split valid."""

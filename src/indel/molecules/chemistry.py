@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from indel import extras
-from indel.smiles import syntax_problem
+from indel.vocabularies.smiles import syntax_problem
 
 Molecule = Any
 """RDKit's Mol, which is not known where RDKit is not installed."""

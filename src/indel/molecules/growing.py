@@ -10,7 +10,7 @@ from indel.molecules.lineage import atom_fates
 from indel.molecules.pictures import Panel
 from indel.molecules.rewards import qed
 from indel.sampling.particles import HeldSamples
-from indel.smiles import syntax_problem
+from indel.vocabularies.smiles import syntax_problem
 
 
 def grown_panel(samples: HeldSamples, row: int, *, mark: bool = True) -> Panel:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from indel.drawing.terminal import Fate
-from indel.smiles import is_atom, smiles_tokens
+from indel.vocabularies.smiles import is_atom, smiles_tokens
 
 
 def fates(before: Sequence[str], after: Sequence[str]) -> tuple[list[Fate], list[Fate]]:

@@ -12,8 +12,8 @@ from indel.molecules.chemistry import canonical, parsed
 from indel.process.levenshtein import edit_distance
 from indel.randomness import RowSeeds, seeds_for
 from indel.sampling.generation import denoise_from
-from indel.smiles import SmilesVocabulary, smiles_tokens
 from indel.vocabularies import CharacterVocabulary, Vocabulary
+from indel.vocabularies.smiles import SmilesVocabulary, smiles_tokens
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from indel.molecules.chemistry import Molecule, molecule, parsed
 from indel.molecules.fingerprints import similarity
 from indel.molecules.lineage import changed_atoms
 from indel.molecules.pictures import Panel
-from indel.smiles import syntax_problem
+from indel.vocabularies.smiles import syntax_problem
 
 
 @dataclass(frozen=True)

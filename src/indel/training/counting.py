@@ -5,9 +5,9 @@ from __future__ import annotations
 from indel.data import BatchStream, Sequences
 from indel.model import Denoiser
 from indel.model.context_trees import Memory
-from indel.smiles import OpenStructure, SmilesVocabulary
 from indel.training.errors import TrainingError
 from indel.vocabularies import Vocabulary
+from indel.vocabularies.smiles import OpenStructure, SmilesVocabulary
 
 TOKENS = 20_000_000
 """Of the training data; more changes the counts of the kept contexts hardly."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 
 from indel.model import Denoiser
-from indel.smiles import spells_smiles
 from indel.text_repair.known_words import KnownWords
 from indel.vocabularies import CharacterVocabulary, IntegerVocabulary
+from indel.vocabularies.smiles import spells_smiles
 
 
 @dataclass(frozen=True)

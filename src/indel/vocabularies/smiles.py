@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, SupportsIndex
 
-from indel.vocabularies import CharacterVocabulary, Vocabulary
+from indel.vocabularies.base import Vocabulary
+from indel.vocabularies.characters import CharacterVocabulary
 
 _TOKEN = re.compile(
     r"\[[^\[\]]+\]"  # an atom in brackets, with its charge, hydrogens and chirality
