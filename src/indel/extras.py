@@ -37,12 +37,20 @@ def require_installed(what: str, package: str, extra: str) -> None:
     indel.extras.MissingExtraError: this page needs the package no_such_package: \
 pip install "indel[web]"
     """
-    try:
-        found = find_spec(package)
-    except ImportError:
-        found = None
-    if found is None:
+    if not installed(package):
         raise _missing(what, package, extra)
+
+
+def installed(package: str) -> bool:
+    """Whether a package can be imported, without importing it.
+
+    >>> installed("math"), installed("no_such_package")
+    (True, False)
+    """
+    try:
+        return find_spec(package) is not None
+    except ImportError:
+        return False
 
 
 def _missing(what: str, package: str, extra: str) -> MissingExtraError:

@@ -20,9 +20,9 @@ def load(model: str | Path, *, device: str | torch.device = "cpu") -> Denoiser:
     Nothing is unpickled and no code is run: a model is JSON and safetensors.
 
     Args:
-        model: The name of a bundled model (text8, in-place, arithmetic), the folder of a model, of
-            a training run (its best checkpoint) or of a checkpoint, or a repository on the Hugging
-            Face Hub, `owner/name`. A bundled name comes first: `./text8` is a folder.
+        model: The name of a bundled model (text8, in-place, arithmetic, moses), the folder of a
+            model, of a training run (its best checkpoint) or of a checkpoint, or a repository on
+            the Hugging Face Hub, `owner/name`. A bundled name comes first: `./text8` is a folder.
         device: Where the weights go: "cpu", "cuda", "cuda:1", "mps" …
 
     Returns:

@@ -35,10 +35,13 @@ def serve(
     arithmetic: Model = "arithmetic",
     molecules: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", help="A model of SMILES: the page gets a tab for molecules."),
+        typer.Option(
+            metavar="MODEL",
+            help="A model of SMILES, for the tab of molecules (default: moses, if RDKit is there).",
+        ),
     ] = None,
 ) -> None:
-    """Serve the page: repair, watch, fill, process and likelihood in a browser."""
+    """Serve the page: repair, watch, fill, process, likelihood and molecules in a browser."""
     if not host.strip():
         raise ValueError(f"--host must be an address, such as 127.0.0.1 or 0.0.0.0, got {host!r}")
     for origin in allow_frame or ():
@@ -49,6 +52,8 @@ def serve(
         extras.require_installed("the page", package, "web")
     if molecules is not None:
         extras.require_installed("the tab for molecules", "rdkit", "molecules")
+    elif extras.installed("rdkit"):
+        molecules = "moses"
     # Before they are imported, which takes seconds.
     print("indel is loading its models and their first examples …", flush=True)
     for package in packages:

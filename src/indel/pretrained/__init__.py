@@ -8,6 +8,7 @@ DESCRIPTIONS = {
     "text8": "English text in a–z and spaces, with inserts and deletes",
     "in-place": "the same text with replacements alone",
     "arithmetic": "numbers that count up or down, with inserts and deletes",
+    "moses": "molecules written as SMILES, with inserts and deletes",
 }
 """What each bundled model generates."""
 MODELS = tuple(DESCRIPTIONS)
