@@ -1,7 +1,7 @@
 """The pictures of docs/page.md, taken of the real page.
 
-python tests/web/screenshots.py    with the bundled models
-python tests/web/screenshots.py TEXT8 IN_PLACE ARITHMETIC    with models of your own
+python tests/web/screenshots.py    with the bundled models; the last tab needs RDKit
+python tests/web/screenshots.py TEXT8 IN_PLACE ARITHMETIC [MOLECULES]    with models of your own
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from support.browsers import CHROMIUM, DESKTOP, MISSING, PHONE, Visit, browser  
 
 IMAGES = ROOT / "docs/images"
 STEPS_BEFORE_END = 6
-TABS = ("Repair", "Watch", "Process", "Likelihood")
+TABS = ("Repair", "Watch", "Fill", "Process", "Likelihood", "Molecules")
 
 
 def main(names: list[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from indel.molecules.chemistry import parsed
 from indel.web.jobs import unwatched
 from indel.web.models import Models
-from indel.web.molecules_tab import MoleculesTab
+from indel.web.molecules_tab import SPARE, MoleculesTab
 from indel.web.request_limits import LIMITS
 from support.molecule_models import ASPIRIN, chain_denoiser, molecule_denoiser
 from support.programs import environment
@@ -28,6 +28,14 @@ def test_molecules_are_made_up(tab: MoleculesTab) -> None:
     assert len(found["smiles"]) == 3
     assert found == tab.molecules("", samples=3, seed=5)
     assert found["valid"] == [parsed(each) is not None for each in found["smiles"]]
+
+
+def test_molecules_come_first_among_those_that_are_drawn(tab: MoleculesTab) -> None:
+    found = tab.molecules("CC{1}", samples=8, seed=5)["valid"]
+    drawn = [panel.smiles for panel in tab._grown(unwatched, "CC{1}", 8 * SPARE, 1, 5)]
+    molecules = sum(parsed(each) is not None for each in drawn)
+    assert 0 < molecules < len(drawn)
+    assert found == [place < molecules for place in range(8)]
 
 
 def test_molecules_grow_from_a_scaffold(tab: MoleculesTab) -> None:

@@ -26,11 +26,14 @@ from indel.web.jobs import Report, unwatched
 from indel.web.request_limits import LIMITS, SEEDS
 
 EDITS = (1, 4)
+SPARE = 4
+"""So many times as many strings are drawn as are shown: not each of them is a molecule."""
 STRENGTH = 10.0
 LOOK = (
     "Nothing: molecules that the model makes up. A string with gaps <b>{}</b>: molecules that grow "
     "from it. A molecule: relatives of it, 1 to 4 edits away. A broken string: what it may have "
-    "been. New atoms are blue, replaced ones purple."
+    "been. Four strings are drawn for each that is shown, and molecules come first. New atoms are "
+    "blue, replaced ones purple."
 )
 EXAMPLES = {
     "make": ("",),
@@ -104,10 +107,12 @@ class MoleculesTab:
         many = request_limits.whole("particles", particles, 1, LIMITS.molecule_particles)
         number = request_limits.whole("seed", seed, 0, SEEDS)
         if not given or "{" in given:
-            return self._grown(report, given, rows, many, number)
+            # With particles one string each is chosen already.
+            drawn = rows * SPARE if many == 1 else rows
+            return _molecules_first(self._grown(report, given, drawn, many, number))[:rows]
         if parsed(given) is None:
             return [self._mended(given, number)]
-        return self._relatives(given, rows, number)
+        return _molecules_first(self._relatives(given, rows * SPARE, number))[:rows]
 
     def _grown(
         self, report: Report, given: str, rows: int, particles: int, seed: int
@@ -149,6 +154,10 @@ class MoleculesTab:
             new = []
         edits = f"{found.votes} of {LIMITS.molecule_draws} draws, edits: {found.edits}"
         return Panel(found.smiles, edits, new)
+
+
+def _molecules_first(panels: list[Panel]) -> list[Panel]:
+    return sorted(panels, key=lambda panel: parsed(panel.smiles) is None)
 
 
 def _paper(panel: Panel) -> str:
