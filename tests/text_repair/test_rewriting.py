@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from indel.text_repair.letters import stretches
 from indel.text_repair.rewriting import align, rewrite
-from indel.text_repair.scoring import edit_distance
+from indel.levenshtein import edit_distance
 
 words = st.text("ab ", max_size=12)
 

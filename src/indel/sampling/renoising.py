@@ -16,7 +16,7 @@ from torch import Tensor
 from indel.batch import Batch
 from indel.model.denoiser import Denoiser
 from indel.process import corrupt
-from indel.process.levenshtein import edit_distance
+from indel.levenshtein import edit_distance
 from indel.randomness import Randomness, select, split
 from indel.sampling.conditioning import Held
 from indel.sampling.generation import Samples, SamplingOptions

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from indel.text_repair.pairs import Pair, intended
 from indel.text_repair.results import Repair
-from indel.text_repair.scoring import edit_distance, kept_words
+from indel.levenshtein import edit_distance
+from indel.text_repair.scoring import kept_words
 
 RESAMPLES = 10_000
 _AT_ONCE = 250  # resamples; the memory of one draw of indices is this times the sentences
