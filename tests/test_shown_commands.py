@@ -20,8 +20,8 @@ import typer
 
 from indel.cli import app, run
 from support.programs import environment
-from support.small_requests import SMALL_RUNS, small_measures
 from support.shown_commands import PAGES, ROOT, Shown, make_files, named_commands, shown_commands
+from support.small_requests import SMALL_RUNS, small_measures
 
 TWO_STEPS = [
     *("--set", "training.steps=2", "--set", "training.batch_size=4"),
