@@ -30,7 +30,8 @@ def client(address: str) -> Iterator[httpx.Client]:
 def exposed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with a name, which does not wait long."""
     folder = tmp_path_factory.mktemp("exposed")
-    with page_server(folder, names=["Indel.Example.org"], request_seconds=2.0) as server:
+    settings = {"names": ["Indel.Example.org"], "request_seconds": 2.0, "examples": False}
+    with page_server(folder, **settings) as server:
         yield server
 
 
