@@ -15,8 +15,9 @@ import pytest
 
 from support.programs import environment
 
-# Refuses to import the packages of all extras, as if they were not installed. torch is imported
-# once; each command then has a process of its own, with its own folder and streams.
+# Refuses to import the packages of all extras, as if they were not installed. torch and what most
+# commands need is imported once, without extras too; each command then has a process of its own,
+# with its own folder and streams.
 WITHOUT_EXTRAS = """
 import json, os, sys
 
@@ -28,7 +29,7 @@ class Missing:
 blocked, commands = map(json.loads, sys.argv[1:])
 BLOCKED = set(blocked)
 sys.meta_path.insert(0, Missing())
-import torch
+import indel.api.basics, indel.api.editing, indel.data, indel.loading, indel.text_repair.repairer
 from indel.cli import main
 
 codes = []

@@ -35,7 +35,6 @@ TINY = [
     "--set=validation.examples=4",
     "--set=validation.samples=2",
 ]
-ARITHMETIC = ["--examples=2", "--times=1", "--samples=64"]
 TRAIN = ["train", "arithmetic", "--scale", "tiny", *TINY]
 
 
@@ -123,8 +122,8 @@ class Seen(Exception):
 
 
 @pytest.mark.parametrize("command", ["sample", "evaluate"])
-def test_seeds_share_no_noise(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = {"sample": ["-n", "64"], "evaluate": ["--data=arithmetic", *ARITHMETIC]}[command]
+def test_seeds_share_no_noise(command: str, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"sample": ["-n64"], "evaluate": ["--examples=2", "--times=1", "--samples=64"]}
 
     def noise(seed: int) -> set[int]:
         def note(*_: object, generator: RowSeeds, **__: object) -> None:
@@ -132,7 +131,7 @@ def test_seeds_share_no_noise(command: str, monkeypatch: pytest.MonkeyPatch) -> 
 
         monkeypatch.setattr("indel.sampling.generation.generate", note)
         with pytest.raises(Seen) as seen:
-            run([command, "arithmetic", "--seed", str(seed), *options])
+            run([command, str(trained), "--seed", str(seed), *options[command]])
         return set(seen.value.args[0])
 
     drawn = [noise(seed) for seed in (0, 1, 2, 1_000_003, 2**32 - 1)]

@@ -9,7 +9,7 @@ import pytest
 
 import indel
 from indel.cli import run
-from indel.process.levenshtein import edit_distance
+from indel.levenshtein import edit_distance
 from support.denoisers import tiny_denoiser
 
 REWARDS = """

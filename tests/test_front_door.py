@@ -28,8 +28,9 @@ def test_every_name_is_there_and_public() -> None:
         _ = indel.generat  # type: ignore[attr-defined]
 
 
-def test_importing_it_imports_nothing_heavy() -> None:
-    script = "import indel, sys; print({'torch', 'numpy', 'accelerate'} & set(sys.modules))"
+@pytest.mark.parametrize("module", ["indel", "indel.cli"])
+def test_importing_it_imports_nothing_heavy(module: str) -> None:
+    script = f"import {module}, sys; print({{'torch', 'numpy', 'accelerate'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.strip() == "set()", done.stderr
 

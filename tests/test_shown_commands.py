@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import typer
 
 from indel.cli import app, run
 from support.programs import environment
 from support.shown_commands import PAGES, ROOT, Shown, make_files, named_commands, shown_commands
+from support.small_requests import SMALL_RUNS, small_measures
 
-SHORT_TRAINING = [
-    *("--scale", "tiny", "--set", "training.steps=2", "--set", "training.batch_size=4"),
+TWO_STEPS = [
+    *("--set", "training.steps=2", "--set", "training.batch_size=4"),
     *("--set", "training.tensorboard=false", "--set", "training.compile=false"),
     *("--set", "validation.examples=4", "--set", "validation.samples=4"),
 ]
+SHORT_TRAINING = ["--scale", "tiny", *TWO_STEPS]
 """Appended to every training: the last of two values counts, and two steps make a whole run."""
 
 SHORT_COMPARISON = [
@@ -47,23 +53,22 @@ APPENDED: dict[str, list[str]] = {
     "push": [],
     "models": [],
     "reproduce": [],
+    "serve": ["--port", "0"],
 }
 """What makes each command fast."""
 
 SMALLER = {"--particles": "2", "--chains": "2"}
 """Options that only some of the commands have, and what makes them fast."""
 
-SAMPLES = {"text8": "text8-sample", "moses": "moses-sample"}
-"""Data that are not in the repository, and what is trained on instead."""
+SHORT_TABLE = [
+    *("--scale", "tiny", "--seeds", "1", "--rates", "0.6"),
+    *(f"--set={name}={value}" for name, value in SMALL_RUNS.items()),
+]
+"""Appended to what trains the runs of a table; figures take models that are there."""
 
 NOT_RUN = {
     r"--multi_gpu|--use_fsdp": "there is no GPU",
-    r"--start text8": "a tiny run cannot start from the bundled model",
-    r"path=FOLDER": "MOSES is not in the repository",
-    r"^indel serve\b": "tests/test_serve_command.py and tests/web/test_molecules_tab.py run it",
     r"^PAGE=|^ask\b": "tests/web/test_api.py runs it",
-    r"compare --report": "tests/test_compare_command.py runs it",
-    r"reproduce (table1|all report)": "tests/test_reproduce_command.py runs it with small runs",
 }
 """Commands that are only parsed, and why."""
 
@@ -125,6 +130,29 @@ def run_here(command: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     assert printed.out.strip() or "--out" in command.words, f"{command} prints nothing"
 
 
+def serve(command: Shown) -> None:
+    """Run `indel serve …` until the page is there, and end it as its user does."""
+    assert command.indel is not None
+    with subprocess.Popen(
+        [sys.executable, "-m", "indel", *quick(command.indel)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    ) as server:
+        assert server.stdout is not None
+        assert server.stderr is not None
+        try:
+            server.stdout.readline()
+            ready = server.stdout.readline()
+            assert ready.startswith("indel is ready at "), server.stderr.read()
+            assert httpx.get(ready.split()[4], timeout=300).status_code == 200
+            server.send_signal(signal.SIGINT)
+            assert server.wait(60) == 0, server.stderr.read()
+        finally:
+            server.kill()
+
+
 def launch(command: Shown) -> None:
     """Run `accelerate launch …` as the processes that it starts."""
     assert command.indel is not None
@@ -143,19 +171,44 @@ def quick(words: list[str]) -> list[str]:
     smaller = [
         word for option, value in SMALLER.items() if option in words for word in (option, value)
     ]
-    return [*on_a_sample(words), *APPENDED[name], *smaller]
+    return [*with_what_is_there(words), *appended(words), *smaller]
 
 
-def on_a_sample(words: list[str]) -> list[str]:
-    """A training on data of the package instead of those that are not in the repository."""
+def appended(words: list[str]) -> list[str]:
+    """What makes a command fast; some have two forms."""
     match words:
-        case ["train", data, *rest] if data in SAMPLES:
-            if "--data" in rest:
-                place = rest.index("--data")
-                rest = [*rest[:place], *rest[place + 2 :]]
+        case ["compare", *rest] if "--report" in rest:
+            return []
+        case ["reproduce", what, *_] if not what.startswith("figure"):
+            return SHORT_TABLE
+        case ["train", *rest] if "--start" in rest:
+            # The network must be that of the model to start from.
+            return [*TWO_STEPS, "--scale", "laptop"]
+    return APPENDED[words[0]]
+
+
+def with_what_is_there(words: list[str]) -> list[str]:
+    """The sample of text8 instead of all of it, which is not in the repository, and so on."""
+    match words:
+        case ["train" | "compare" as name, "text8", *rest]:
+            rest = without(rest, "--data", "--option")
             # Scale tiny has fewer steps than the pages speak of.
-            return ["train", SAMPLES[data], *rest, "--set", "process.num_steps=32"]
+            steps = ["--set", "process.num_steps=32"] if name == "train" else []
+            return [name, "text8-sample", *rest, *steps]
+        case ["reproduce", *rest]:
+            return ["reproduce", *without(rest, "--data")]
+        case ["evaluate-molecules", *rest] if importlib.util.find_spec("fcd") is None:
+            return ["evaluate-molecules", *(each for each in rest if each != "--fcd")]
     return words
+
+
+def without(words: list[str], *options: str) -> list[str]:
+    """The words but for these options and their values."""
+    return [
+        word
+        for before, word in pairwise(["", *words])
+        if word not in options and before not in options
+    ]
 
 
 def check(command: Shown, capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,6 +222,8 @@ def check(command: Shown, capsys: pytest.CaptureFixture[str]) -> None:
             parse_launch(rest)
             if asked is not None and not why_not:
                 launch(command)
+        case ["indel", "serve", *_]:
+            serve(command)
         case ["indel", *_]:
             if not why_not:
                 run_here(command, capsys)
@@ -196,8 +251,9 @@ def test_the_commands_of_a_page_run(
         monkeypatch.setenv("INDEL_CACHE", str(tmp_path / "cache"))
         monkeypatch.setattr(sys, "path", [*sys.path])
         monkeypatch.delitem(sys.modules, "rewards", raising=False)
-        for command in commands:
-            check(command, capsys)
+        with small_measures():
+            for command in commands:
+                check(command, capsys)
 
 
 # ---------------------------------------------------------------- commands within sentences
@@ -244,12 +300,14 @@ def test_commands_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     page = tmp_path / "page.md"
     page.write_text(
         "```sh\nindel sample text8 -n 2 > out.txt  # two\nls\n```\nindel not in a block\n"
+        "```console\n$ indel models\ntext8\n```\n"
     )
-    first, second = shown_commands(page)
+    first, second, third = shown_commands(page)
     assert first.indel == ["sample", "text8", "-n", "2"]
     assert first.output == "out.txt"
     assert second.words == ["ls"]
     assert second.indel is None
+    assert third.indel == ["models"]
 
 
 @pytest.mark.parametrize(

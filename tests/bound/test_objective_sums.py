@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
@@ -57,6 +58,16 @@ def expected_pair(
     name: str, network: Network, x_0: Tokens, t: int, *, choice: str = "normalised"
 ) -> Expected:
     """Σ q(x_{t−1}|x_0) q(x_t|x_{t−1}) (−log p_θ(x_{t−1}|x_t) + log q(x_t|x_{t−1})), all pairs."""
+    x_prevs, x_ts, probs, after = pairs(name, x_0, t)
+    logp = log_reverse(RARE[name], network, x_prevs, x_ts, t, choice)
+    return Expected(float(np.array(probs) @ (np.log(after) - logp)), 1 - math.fsum(probs))
+
+
+@cache
+def pairs(
+    name: str, x_0: Tokens, t: int
+) -> tuple[list[Tokens], list[Tokens], list[float], list[float]]:
+    """All x_{t−1} and x_t, q(x_{t−1}, x_t|x_0) and q(x_t|x_{t−1})."""
     schedule = RARE[name]
     size, longest, steps = schedule.vocab_size, LONGEST[name], steps_of(schedule)
     first = schedule.del_ if t == schedule.num_steps else 0
@@ -78,8 +89,7 @@ def expected_pair(
                 probs.append(before * prob)
                 after.append(prob)
     x_prevs, x_ts = (list(column) for column in zip(*found, strict=True))
-    logp = log_reverse(schedule, network, x_prevs, x_ts, t, choice)
-    return Expected(float(np.array(probs) @ (np.log(after) - logp)), 1 - math.fsum(probs))
+    return x_prevs, x_ts, probs, after
 
 
 @pytest.mark.parametrize("choice", WEIGHTS)

@@ -8,7 +8,7 @@ import torch
 from indel.comparison.measures import Measures, Sizes, error_rate, total_variation
 from indel.comparison.tasks import cut_gaps, with_typing_errors
 from indel.data import ArithmeticData, BatchStream, Sequences, Text8Sample
-from indel.process.levenshtein import edit_distance
+from indel.levenshtein import edit_distance
 from support.small_methods import Knowing
 
 SIZES = Sizes(likelihood=8, samples=8, gaps=10, repairs=10, batch_size=3)

@@ -17,7 +17,7 @@ from indel.comparison.shortest_edits import (
     randomly_corrupted,
     shortest_edits,
 )
-from indel.process.levenshtein import edit_distance
+from indel.levenshtein import edit_distance
 from support.frequencies import chi_square_p
 
 tokens = st.lists(st.integers(0, 2), max_size=7)

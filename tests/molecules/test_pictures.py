@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indel.drawing.terminal import Fate
+from indel.levenshtein import edit_distance
 from indel.molecules.lineage import atom_fates, changed_atoms, fates
 from indel.molecules.pictures import COLORS, Panel, drawn, picture
 from indel.molecules.relatives import panels, relatives
-from indel.process.levenshtein import edit_distance
 
 LETTERS = st.lists(st.sampled_from("CNO"), max_size=7)
 

@@ -6,8 +6,8 @@ import random
 
 from indel import SmilesVocabulary
 from indel.data import MosesSample
+from indel.levenshtein import edit_distance
 from indel.molecules.chemistry import parsed
-from indel.process.levenshtein import edit_distance
 from molecules import broken, broken_strings, histogram, mending
 from support.molecule_models import molecule_denoiser
 

@@ -113,11 +113,16 @@ def _check(steps: Sequence[OracleStep], x_0: Sequence[int]) -> None:
         raise ValueError(f"x_0 = {tuple(x_0)} must hold regular tokens only")
 
 
+@lru_cache(maxsize=256)
+def _kept(steps: tuple[OracleStep, ...], x_0: Tokens) -> np.ndarray:
+    """The weights [z, i, i'] of writing z next, which is kept or replaced and not INS."""
+    machine = _machine(steps, x_0)
+    return np.einsum("is,sjyz->zij", machine.before @ machine.settle_all, machine.emit)
+
+
 def _writings(steps: tuple[OracleStep, ...], x_0: Tokens, x_t: Tokens) -> list[np.ndarray]:
     """For each token of x_t the weights [i, i'] of writing it next; i' = i: it is inserted."""
-    machine, ins = _machine(steps, x_0), steps[0].vocab_size
-    visits = machine.before @ machine.settle_all
-    kept = np.einsum("is,sjyz->zij", visits, machine.emit)
+    ins, kept = steps[0].vocab_size, _kept(steps, x_0)
     return [steps[-1].insert * np.eye(len(x_0) + 1) if z == ins else kept[z] for z in x_t]
 
 

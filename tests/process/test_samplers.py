@@ -123,7 +123,9 @@ SAMPLERS: dict[str, tuple[Callable, Callable]] = {
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_sampler_draws_from_its_law(sampler: str) -> None:
-    assert min(p_values(sampler, schedule_of(STEPS), seeds=3)) > 0.001
+    """One seed: the test below says what one sees."""
+    (p,) = p_values(sampler, schedule_of(STEPS), seeds=1)
+    assert p > 0.001
 
 
 @pytest.mark.slow

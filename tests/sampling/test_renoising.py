@@ -7,8 +7,8 @@ import torch
 
 import indel
 from indel import Batch, Gap, Pattern, RowSeeds, Schedule
+from indel.levenshtein import edit_distance
 from indel.process import log_prob
-from indel.process.levenshtein import edit_distance
 from indel.sampling import renoising
 from indel.sampling.conditioning import Held
 from indel.sampling.patterns import EVERYTHING

@@ -1,6 +1,7 @@
 """Small schedules, a network of random logits, and terms of the loss by enumeration."""
 
 import itertools
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -116,13 +117,20 @@ def with_edits(
     schedule: Schedule, x_0: Tokens, every: list[Tokens], t: int
 ) -> tuple[list[Tokens], list[Tokens], list[float]]:
     """All (x_t, a) of positive probability: x_t, source, q(x_t, a | x_0)."""
-    found = [
+    x_ts, sources, probs = zip(*_with_edits(steps_of(schedule)[:t], x_0, tuple(every)), strict=True)
+    return list(x_ts), list(sources), list(probs)
+
+
+@lru_cache(maxsize=64)
+def _with_edits(
+    steps: tuple[oracles.OracleStep, ...], x_0: Tokens, every: tuple[Tokens, ...]
+) -> list[tuple[Tokens, Tokens, float]]:
+    """Several tests ask for the same ones."""
+    return [
         (x_t, source, prob)
         for x_t in every
-        for source, prob in oracles.edit_probs(steps_of(schedule)[:t], x_0, x_t).items()
+        for source, prob in oracles.edit_probs(steps, x_0, x_t).items()
     ]
-    x_ts, sources, probs = zip(*found, strict=True)
-    return list(x_ts), list(sources), list(probs)
 
 
 def closed_form(

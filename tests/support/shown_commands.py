@@ -49,9 +49,16 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def shown_commands(page: Path) -> Iterator[Shown]:
-    """All commands of a page, in their order."""
-    for block in blocks(page, "sh"):
-        for line in block.replace("\\\n", " ").splitlines():
+    """All commands of a page, in their order; of a session in a console what follows a $."""
+    for language, block in re.findall(
+        r"^```(sh|console)\n(.*?)^```",
+        page.read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    ):
+        lines = block.replace("\\\n", " ").splitlines()
+        if language == "console":
+            lines = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+        for line in lines:
             is_function = re.match(r"\w+\(\) \{", line)
             # What bash reads as a tab; shlex knows no $'…'.
             line = re.sub(r"\$'[^']*'", lambda quoted: quoted[0][1:].replace("\\t", "\t"), line)
@@ -92,6 +99,10 @@ def make_files(folder: Path, *, molecules: bool) -> None:
     (folder / "labels.tsv").write_text("".join(labelled))
     (folder / "mine.smi").write_text(MOLECULES)
     (folder / "broken.smi").write_text("CC(=O\nc1ccccc\n")
+    (folder / "made.smi").write_text(MOLECULES)
+    make_moses(folder / "FOLDER")
+    (folder / "docs").mkdir()
+    shutil.copy(ROOT / "docs/comparison.md", folder / "docs")
     old, new = ("CCO", "CCN") if molecules else ("the history of rome", "the histroy of rome")
     (folder / "old.txt").write_text(f"{old}\n")
     (folder / "new.txt").write_text(f"{new}\n")
@@ -102,3 +113,18 @@ def make_files(folder: Path, *, molecules: bool) -> None:
     )
     (folder / "rewards.py").write_text(re.sub(r"^\.\.\. ?", "", reward, flags=re.MULTILINE))
     shutil.copytree(pretrained_folder("text8"), folder / "a-model")
+
+
+def make_moses(folder: Path) -> None:
+    """The molecules of MOSES that are in the package, in tables as it has them."""
+    from indel.data import MosesSample
+
+    whole, scaffolds = MosesSample(), MosesSample(scaffolds=True)
+    folder.mkdir()
+    for name, molecules in (
+        ("train", [*whole.texts("train"), *whole.texts("valid")]),
+        ("test", whole.texts("test")),
+        ("test_scaffolds", scaffolds.texts("test")),
+    ):
+        rows = "".join(f"{each},{name}\n" for each in molecules)
+        (folder / f"{name}.csv").write_text(f"SMILES,SPLIT\n{rows}")

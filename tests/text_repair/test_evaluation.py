@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indel.levenshtein import edit_distance
 from indel.text_repair.evaluation import Result, as_typed, difference, measure, reliability
 from indel.text_repair.pairs import Half, Pair, aligned_words, intended, read_pairs
 from indel.text_repair.results import Choice, Correction, Repair
-from indel.text_repair.scoring import edit_distance, kept_words
+from indel.text_repair.scoring import kept_words
 
 texts = st.text("abc", max_size=90)
 

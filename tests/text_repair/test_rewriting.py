@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indel.levenshtein import edit_distance
 from indel.text_repair.letters import stretches
 from indel.text_repair.rewriting import align, rewrite
-from indel.text_repair.scoring import edit_distance
 
 words = st.text("ab ", max_size=12)
 

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indel import Batch, CharacterVocabulary
+from indel.levenshtein import edit_distance
 from indel.process import Schedule
 from indel.process.swaps import log_prob_swapped
 from indel.text_repair.known_words import KnownWords
 from indel.text_repair.results import Choice
-from indel.text_repair.scoring import edit_distance
 from indel.text_repair.spelling import Spelling
 from indel.text_repair.typing_channel import TypingChannel
 from indel.text_repair.votes import LetterCorrection

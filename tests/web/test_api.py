@@ -167,8 +167,8 @@ def test_browsers_are_told_to_load_nothing_from_elsewhere(address: str) -> None:
 
 
 def test_a_full_queue_says_so_and_others_can_still_open_the_page(tmp_path: Path) -> None:
-    slow = {"text": "many words to score " * 29, "chains": 8}
-    with page_server(tmp_path, waiting=2) as server:
+    slow = {"text": "many words to score " * 29, "chains": 2}
+    with page_server(tmp_path, waiting=2, examples=False) as server:
         url = f"{server.address}/gradio_api/call/v2/likelihood"
         # Gradio describes the API when it is first asked for it, which takes a while.
         httpx.get(f"{server.address}/gradio_api/info", timeout=PATIENCE)

@@ -30,7 +30,8 @@ def client(address: str) -> Iterator[httpx.Client]:
 def exposed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with a name, which does not wait long."""
     folder = tmp_path_factory.mktemp("exposed")
-    with page_server(folder, names=["Indel.Example.org"], request_seconds=2.0) as server:
+    settings = {"names": ["Indel.Example.org"], "request_seconds": 2.0, "examples": False}
+    with page_server(folder, **settings) as server:
         yield server
 
 
@@ -76,7 +77,7 @@ def test_other_sites_may_not_show_the_page_in_a_frame(client: httpx.Client) -> N
 
 def test_one_client_cannot_take_the_whole_queue(exposed: Server) -> None:
     """A proxy on this machine says for whom it asks, so one machine can be several clients."""
-    slow = {"text": "many words to score " * 29, "chains": 4}
+    slow = {"text": "many words to score " * 29, "chains": 2}
     url = f"{exposed.address}/gradio_api/call/v2/likelihood"
     # Gradio describes the API when it is first asked for it, which takes a while.
     httpx.get(f"{exposed.address}/gradio_api/info", timeout=PATIENCE)

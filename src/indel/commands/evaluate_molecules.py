@@ -65,8 +65,10 @@ def evaluate_molecules(
     from indel.molecules.chemistry import rdkit
     from indel.molecules.metrics import measure
 
-    rdkit()  # before anything that takes long
+    # Before anything that takes long, such as generating: what may be missing.
+    rdkit()
     name, options = _data(data, parsed_settings(option or [], "--option"), source)
+    streams = [_stream(name, {**options, "scaffolds": each}) for each in (False, True)]
     if source.is_file():
         strings = _strings(source)
     else:
@@ -74,7 +76,6 @@ def evaluate_molecules(
         strings = _generated(source, samples, seed, device, settings)
     if save is not None:
         write_output(save, "".join(f"{text}\n" for text in strings).encode())
-    streams = [_stream(name, {**options, "scaffolds": each}) for each in (False, True)]
     references = [
         _reference(label, stream, reference)
         for label, stream in zip(("Test", "TestSF"), streams, strict=True)

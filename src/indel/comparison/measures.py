@@ -19,7 +19,7 @@ from indel.comparison.tasks import Gaps, Tokens, cut_gaps, with_typing_errors
 from indel.comparison.training import noise
 from indel.data import ArithmeticData, BatchStream, ChunkStream, Sequences, Split
 from indel.experiments.sample_quality import known_word_shares
-from indel.process.levenshtein import edit_distance
+from indel.levenshtein import edit_distance
 from indel.vocabularies import CharacterVocabulary
 
 Value = list[float | None]

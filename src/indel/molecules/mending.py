@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from indel.batch import Batch
 from indel.bound.likelihood import evaluation_mode
+from indel.levenshtein import edit_distance
 from indel.model import Denoiser
 from indel.molecules.chemistry import canonical, parsed
-from indel.process.levenshtein import edit_distance
 from indel.randomness import RowSeeds, seeds_for
 from indel.sampling.generation import denoise_from
 from indel.vocabularies import CharacterVocabulary, Vocabulary

@@ -14,9 +14,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from indel.batch import Batch
+from indel.levenshtein import edit_distance
 from indel.model.denoiser import Denoiser
 from indel.process import corrupt
-from indel.process.levenshtein import edit_distance
 from indel.randomness import Randomness, select, split
 from indel.sampling.conditioning import Held
 from indel.sampling.generation import Samples, SamplingOptions

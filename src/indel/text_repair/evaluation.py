@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from indel.levenshtein import edit_distance
 from indel.text_repair.pairs import Pair, intended
 from indel.text_repair.results import Repair
-from indel.text_repair.scoring import edit_distance, kept_words
+from indel.text_repair.scoring import kept_words
 
 RESAMPLES = 10_000
 _AT_ONCE = 250  # resamples; the memory of one draw of indices is this times the sentences

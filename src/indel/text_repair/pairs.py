@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from indel.text_repair.scoring import edit_distance
+from indel.levenshtein import edit_distance
 
 
 class Half(StrEnum):

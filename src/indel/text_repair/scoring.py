@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from indel.process.levenshtein import edit_distance as edit_distance
 from indel.text_repair.rewriting import align
 
 

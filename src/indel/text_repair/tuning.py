@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from indel.levenshtein import edit_distance
 from indel.text_repair.context import ContextScore
 from indel.text_repair.corrections import likely_enough
 from indel.text_repair.lines import Mender, Progress
 from indel.text_repair.pairs import Pair, intended
-from indel.text_repair.scoring import edit_distance
 from indel.text_repair.spelling import Place
 from indel.text_repair.weights import EVIDENCE, RepairWeights, Weights
 
