@@ -86,14 +86,16 @@ def test_metrics_of_a_file_beside_the_published_ones(tmp_path: Path, capsys) -> 
     file = tmp_path / "made.smi"
     molecules = MosesSample().texts("train", 60)
     file.write_text(
-        "\n".join([*molecules[:59], f"{molecules[59]} a name", "C1CC", "", "x y"]) + "\n"
+        "\n".join([*molecules[:59], f"{molecules[59]} a name", "C1CC", "", "x y", "c1cccc1"]) + "\n"
     )
     shown = printed(capsys, "evaluate-molecules", str(file), "--reference", "40")
     for word in ("unique@10k", "Scaf/TestSF", "CharRNN", "JTN-VAE", "0.9748", "Polykovskiy"):
         assert word in shown
+    assert "3 are no molecules: the string is no SMILES." in shown
     found = printed(capsys, "evaluate-molecules", str(file), "--reference", "40", "--json")
     record = json.loads(found)
-    assert record["valid"] == 60 / 63
+    assert record["valid"] == 60 / 64
+    assert record["faults"] == {"syntax": 3, "aromatic": 1}
     assert record["reference"] == {"Test": 40, "TestSF": 40}
     assert record["Novelty"] == 0.0
     assert record["Scaf/TestSF"] == 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from indel.molecules.metrics import Metrics, Reference
 
 SAMPLE, WHOLE = "moses-sample", "moses"
+FAULTS = {
+    "aromatic": "a ring cannot be aromatic as it is written",
+    "valence": "an atom has too many bonds",
+    "syntax": "the string is no SMILES",
+}
 
 
 def evaluate_molecules(
@@ -62,7 +68,7 @@ def evaluate_molecules(
 ) -> None:
     """MOSES's metrics of made-up molecules, beside those of its paper's models."""
     from indel.atomic_files import write_output
-    from indel.molecules.chemistry import rdkit
+    from indel.molecules.chemistry import fault, rdkit
     from indel.molecules.metrics import measure
 
     # Before anything that takes long, such as generating: what may be missing.
@@ -85,11 +91,15 @@ def evaluate_molecules(
         strings, references, training, with_chemnet=chemnet, progress=sys.stderr.isatty()
     )
     sizes = {each.name: len(each.smiles) for each in references}
+    faults = Counter(filter(None, map(fault, strings)))
     if as_json:
         plain = {name: value if math.isfinite(value) else None for name, value in found.items()}
-        print(json.dumps({"strings": len(strings), "reference": sizes, **plain}, allow_nan=False))
+        counts = {"strings": len(strings), "faults": faults, "reference": sizes}
+        print(json.dumps({**counts, **plain}, allow_nan=False))
         return
     _show(found, len(strings), name, sizes)
+    for kind, count in faults.most_common():
+        print(f"{count:,} are no molecules: {FAULTS[kind]}.")
 
 
 def _data(name: str | None, options: dict[str, Any], source: Path) -> tuple[str, dict[str, Any]]:

@@ -12,6 +12,14 @@ Molecule = Any
 """RDKit's Mol, which is not known where RDKit is not installed."""
 
 
+_FAULTS = {
+    "AtomValenceException": "valence",
+    "KekulizeException": "aromatic",
+    "AtomKekulizeException": "aromatic",
+}
+"""By the name of RDKit's exception, what is wrong: bonds, or a ring that cannot be aromatic."""
+
+
 @cache
 def rdkit(module: str = "Chem") -> Any:
     """A module of RDKit, whose own log is switched off."""
@@ -56,6 +64,22 @@ def canonical(found: Molecule) -> str:
     """
     text: str = rdkit().MolToSmiles(found)
     return text
+
+
+def fault(smiles: str) -> str | None:
+    """Of which kind the first fault of a string is; None for a molecule.
+
+    >>> [fault(each) for each in ("C1CC1", "C1CC", "CF(C)C", "c1cccc1")]
+    [None, 'syntax', 'valence', 'aromatic']
+    """
+    if parsed(smiles) is not None:
+        return None
+    written = smiles and syntax_problem(smiles) is None
+    unchecked = rdkit().MolFromSmiles(smiles, sanitize=False) if written else None
+    if unchecked is None:
+        return "syntax"
+    problems = rdkit().DetectChemistryProblems(unchecked)
+    return _FAULTS.get(problems[0].GetType() if problems else "", "syntax")
 
 
 def _reason(smiles: str) -> str:
