@@ -264,7 +264,8 @@ def check_named(words: list[str]) -> None:
     match words:
         case ["indel", name, *rest] if not name.startswith("-"):
             context, command = found(name)
-            known = {option for each in command.get_params(context) for option in each.opts}
+            params = command.get_params(context)
+            known = {name for each in params for name in (*each.opts, *each.secondary_opts)}
             assert {word for word in rest if word.startswith("-")} <= known, words
         case ["indel", option]:
             whole = typer.main.get_command(app)
