@@ -5,8 +5,8 @@
 
 Each recipe is trained by `indel train` in a process of its own with one thread, two processes at a
 time, the recipes of one task in turn. Steps are chosen so that they take the budget: a few steps
-measure what one costs. Only CPU seconds of training steps count, not validation, compilation or
-the counting before the first step, which takes less than a minute.
+measure what one costs, compilation left out. The CPU seconds of a row are those of its steps and
+of counting contexts before the first one, without validation.
 `before` is trained for --minutes, all other recipes for --fast-minutes. A row that is in --out
 already is not trained again, so a benchmark that was stopped goes on.
 """
@@ -103,7 +103,7 @@ RECIPES: dict[str, dict[str, Settings]] = {
     },
 }
 CALIBRATION_STEPS = 40
-POINTS = 10
+POINTS = 6
 """Validations on a curve."""
 
 

@@ -92,7 +92,7 @@ class _Progress:
     bad_steps: int = 0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
-    """Of training steps alone, of this process."""
+    """Of counting and of training steps, of this process."""
     best_step: int | None = None
     best_bound: float | None = None
     average_updates: int = 0
@@ -147,9 +147,12 @@ def train_denoiser(
             raise TrainingError(f"{folder} holds a run already: resume it or choose another folder")
         if resume and found is None:
             _log.warning("there is no whole checkpoint in %s to resume: starting anew", folder)
+        cpu = time.process_time()
         if found is None:
             fit_counts(denoiser, data)
+        counting = time.process_time() - cpu
         run = _Run(denoiser, data, config, folder, accelerator)
+        run.progress.cpu_seconds = counting
         if found is not None:
             run.restore(checkpoints.read_checkpoint(found))
             if main and found != checkpoints.latest(folder):
