@@ -180,7 +180,7 @@ def test_the_tokens_of_the_step_back_are_those_of_bayes_rule(name, t, x_t, weigh
 def previous(schedule: Schedule, t: int, x_t: Tokens, weights, perturbed: float = 0.0):  # type: ignore[no-untyped-def]
     tables = schedule.tables(CPU)
     chosen = weights(tables.jump)
-    prior = CountPrior(SIZE, 8, schedule.num_steps, 4, remembered=FAR)
+    prior = CountPrior(SIZE, 8, schedule.num_steps, 4, remembered=FAR, max_length=12)
     prior._automaton = automaton(perturbed)
     # Beside another row, so that padding is there.
     seen = Batch.from_lists([list(x_t), [0] * 4])

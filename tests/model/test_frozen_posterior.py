@@ -291,7 +291,7 @@ def test_the_step_back_is_that_of_bayes_rule(name, t, weights) -> None:  # type:
     seen, held, free, _ = laid_out(parts)
     tables = SCHEDULE.tables(CPU)
     chosen, times = weights(tables.jump), torch.tensor([t, 1])
-    prior = CountPrior(SIZE, 8, SCHEDULE.num_steps, 4, remembered=FAR)
+    prior = CountPrior(SIZE, 8, SCHEDULE.num_steps, 4, remembered=FAR, max_length=12)
     prior._automaton = automaton()
     source, deletions = prior(tables, chosen, seen, times, 10, held)
     output = DenoiserOutput(source[:, :-1], deletions)
@@ -325,11 +325,42 @@ def test_the_start_is_the_law_of_the_gaps_at_t(name: str) -> None:
     places = HeldPlaces(*(mask[:1] for mask in held))
     found = gap_posterior(automaton(), frozen, places, counts=most, remembered=FAR)
     assert found.deletions[0, slots].numpy() == pytest.approx(numbers, abs=1e-3)
-    prior = CountPrior(SIZE, 8, SCHEDULE.num_steps, 4, remembered=FAR)
+    prior = CountPrior(SIZE, 8, SCHEDULE.num_steps, 4, remembered=FAR, max_length=12)
     prior._automaton = automaton()
     start = prior.start(SCHEDULE, frozen, places, most).deletions[0, slots].exp().numpy()
     assert start == pytest.approx(at_end, abs=2e-3)
     assert np.abs(start - numbers).max() > 0.02
+
+
+WHOLE = {2: 5, 4: 3, 5: 2}
+"""How many sequences of the data have each length."""
+
+
+@pytest.mark.parametrize("name", ["middle", "prompt"])
+def test_the_start_knows_how_long_sequences_are(name: str) -> None:
+    """One gap: the counts, and each length as often as in the data, by enumeration."""
+    parts, most = STARTS[name], 2 * LONGEST
+    frozen_tokens = sum(len(part.tokens) for part in parts)
+    by_counts = {
+        length: sum(data_prob(x, 0.0) for x in itertools.product(range(SIZE), repeat=length))
+        for length in WHOLE
+    }
+    at_end = np.zeros(most + 1)
+    for (content,), p in contents(parts, 0.0):
+        length = frozen_tokens + len(content)
+        if length in WHOLE:
+            at_end += p * WHOLE[length] / by_counts[length] * dels_at_end(len(content), most)
+    at_end /= at_end.sum()
+    seen, held, _, slots = laid_out(parts)
+    frozen = seen.rows(torch.tensor([0]))
+    places = HeldPlaces(*(mask[:1] for mask in held))
+    prior = CountPrior(SIZE, 8, SCHEDULE.num_steps, 4, remembered=FAR, max_length=12)
+    prior._automaton = automaton()
+    without = prior.start(SCHEDULE, frozen, places, most).deletions[0, slots].exp().numpy()
+    prior.fit_lengths(torch.tensor([n for n, many in WHOLE.items() for _ in range(many)]))
+    start = prior.start(SCHEDULE, frozen, places, most).deletions[0, slots].exp().numpy()
+    assert start[0] == pytest.approx(at_end, abs=3e-3)
+    assert np.abs(without[0] - at_end).max() > 0.1
 
 
 @cache

@@ -16,6 +16,7 @@ from indel.model.automata import Automaton
 from indel.model.context_trees import ContextTree, Memory
 from indel.model.edit_posterior import HeldPlaces, edit_posterior, gap_posterior
 from indel.model.edit_weights import EditWeights
+from indel.model.whole_lengths import length_weights, weighed_gaps
 from indel.process import Schedule
 from indel.process.length_distribution import last_length_distributions
 from indel.process.tables import Tables
@@ -55,9 +56,18 @@ class CountPrior(nn.Module):
     last: Tensor
     end: Tensor
     common: Tensor
+    lengths: Tensor
+    """How many sequences of the data have each length; all 0 where that is not known."""
 
     def __init__(
-        self, vocab_size: int, contexts: int, num_steps: int, width: int, *, remembered: int
+        self,
+        vocab_size: int,
+        contexts: int,
+        num_steps: int,
+        width: int,
+        *,
+        remembered: int,
+        max_length: int,
     ) -> None:
         super().__init__()
         self.vocab_size, self.contexts, self.remembered = vocab_size, contexts, remembered
@@ -68,6 +78,7 @@ class CountPrior(nn.Module):
         self.register_buffer("last", torch.full((contexts,), -1, dtype=torch.int32))
         self.register_buffer("end", torch.zeros(contexts))
         self.register_buffer("common", torch.full((vocab_size,), 1.0 / vocab_size))
+        self.register_buffer("lengths", torch.zeros(max_length + 1))
         self.last[0] = vocab_size
         self.last[1 : vocab_size + 1] = torch.arange(vocab_size)
         self.end[: vocab_size + 1] = 1.0 / (vocab_size + 1)
@@ -99,6 +110,12 @@ class CountPrior(nn.Module):
             buffer[: len(values)] = torch.from_numpy(values).to(buffer)
         self._automaton = None
 
+    @torch.no_grad()
+    def fit_lengths(self, lengths: Int[Tensor, " sequences"]) -> None:
+        """Take in how long the sequences of the data are."""
+        most = len(self.lengths) - 1
+        self.lengths.copy_(torch.bincount(lengths.clamp_max(most), minlength=most + 1))
+
     def forward(
         self,
         tables: Tables,
@@ -122,6 +139,7 @@ class CountPrior(nn.Module):
         lengths = torch.arange(most + 1, device=frozen.device)
         law = last_length_distributions(schedule, lengths)[0].float()[:, : most + 1]
         law = functional.pad(law, (0, most + 1 - law.shape[1]))
+        weights = length_weights(self.lengths, self.automaton()) if self.lengths.any() else None
 
         def of_rows(some: Batch, _: Tensor, places: HeldPlaces | None) -> Guess:
             assert places is not None
@@ -129,7 +147,10 @@ class CountPrior(nn.Module):
                 self.automaton(), some, places, counts=most, remembered=self.remembered
             )
             source = (found.kept / found.kept.sum(dim=-1, keepdim=True)).nan_to_num()
-            deletions = (found.deletions[:, :-1] @ law + 1e-2 * _LEAST).log()
+            gaps = found.deletions[:, :-1]
+            if weights is not None:
+                gaps = weighed_gaps(gaps, places.open_slots[:, :-1], some.lengths, weights)
+            deletions = (gaps @ law + 1e-2 * _LEAST).log()
             return Guess(
                 (functional.pad(source, (0, 1)) + _LEAST).log(),
                 torch.log_softmax(deletions, dim=-1),
@@ -196,8 +217,12 @@ class CountPrior(nn.Module):
         """What a copy takes along: not the sparse matrices, which torch cannot copy."""
         return {**self.__dict__, "_automaton": None}
 
-    def _load_from_state_dict(self, *args: object, **kwargs: object) -> None:
-        super()._load_from_state_dict(*args, **kwargs)
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Tensor], prefix: str, *args: object, **kwargs: object
+    ) -> None:
+        # Counts from before 2026-11-18 do not know how long sequences are.
+        state_dict.setdefault(f"{prefix}lengths", torch.zeros_like(self.lengths))
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
         self._automaton = None
 
 

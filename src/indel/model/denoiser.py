@@ -117,6 +117,7 @@ class Denoiser(
                 config.schedule.num_steps,
                 width,
                 remembered=config.remembered_deletions,
+                max_length=config.max_length,
             )
             if config.contexts
             else None

@@ -27,6 +27,8 @@ def fit_lengths(denoiser: Denoiser, data: BatchStream, *, seed: int) -> None:
     Paper: App. C.1 ("which we fit to the distribution of observed lengths")
     """
     x_0 = data.examples(0, EXAMPLES, "train")
+    if denoiser.prior is not None:
+        denoiser.prior.fit_lengths(x_0.lengths.to(denoiser.device))
     for num_steps in denoiser.step_choices:
         _fit(denoiser.with_steps(num_steps), x_0, seed)
 
