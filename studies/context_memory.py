@@ -1,10 +1,10 @@
-"""What it is worth that counts of molecules remember which rings and branches are open.
+"""What it is worth that counts of molecules remember what is open, and which bonds are missing.
 
 python studies/context_memory.py --data FOLDER [--contexts 12000] [--molecules 500000]
 
-A row without and one with a memory: nats per molecule of MOSES's test part when each token is
-predicted from its context, and the share of molecules among strings drawn from it. No network and
-no diffusion is involved.
+A row without a memory, one with that of open rings and branches, one with that of bonds: nats per
+molecule of MOSES's test part when each token is predicted from its context, and the share of
+molecules among strings drawn from it. No network and no diffusion is involved.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 
 from indel.data import Split
 from indel.data.molecules import MosesData
-from indel.model.context_trees import ContextTree
+from indel.model.context_trees import ContextTree, Memory
 from indel.molecules.chemistry import parsed
 from indel.training.counting import memory_of
-from indel.vocabularies.smiles import SmilesVocabulary
+from indel.vocabularies.smiles import OpenStructure, SmilesVocabulary
 
 LONGEST = 100
 
@@ -65,8 +65,12 @@ def main() -> None:
         return [row[:n] for row, n in zip(batch.tokens.numpy(), lengths, strict=True)]
 
     training, testing = rows("train", given.molecules), rows("test", 2000)
-    memory = memory_of(vocabulary)
-    for name, remembered in (("last tokens", None), ("and open rings and branches", memory)):
+    structure = Memory(OpenStructure(), lambda open_, token: open_.after(vocabulary.tokens[token]))
+    for name, remembered in (
+        ("last tokens", None),
+        ("and open rings and branches", structure),
+        ("and bonds that are missing", memory_of(vocabulary)),
+    ):
         tree = ContextTree.fit(training, vocabulary.size, given.contexts, remembered)
         rng = np.random.default_rng(0)
         strings = [vocabulary.decode(drawn(tree, rng)) for _ in range(given.samples)]

@@ -22,6 +22,9 @@ LONGEST_CONTEXT = 6
 LEAST_GAIN = 12.0
 """In nats: a context that gains less is as likely an accident of the training data."""
 
+_STATES_PER_MEMORY = 5
+"""Of what may be too rare as many memories are kept that there are so many states for each."""
+
 Codes = Int[np.ndarray, " _"]
 
 
@@ -31,6 +34,8 @@ class Memory(NamedTuple):
     start: Any
     after: Callable[[Any, int], Any]
     """What is remembered after one more token; it can be a key of a dictionary."""
+    less: Callable[[Any], Any] | None = None
+    """What is remembered instead of something that is too rare; of that nothing is too rare."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +79,9 @@ class ContextTree:
         if states < size + 1:
             raise ValueError(f"states must be at least {size + 1}, got {states}")
         grammar = (
-            _Grammar.none(rows, size) if memory is None else _Grammar.found(rows, size, memory)
+            _Grammar.none(rows, size)
+            if memory is None
+            else _Grammar.found(rows, size, memory, states // _STATES_PER_MEMORY)
         )
         counts = _Counts.of(rows, grammar)
         threshold = LEAST_GAIN
@@ -121,29 +128,16 @@ class _Grammar:
         return cls(size, after, np.zeros(tokens, dtype=np.int64))
 
     @classmethod
-    def found(cls, rows: Sequence[Int[np.ndarray, " _"]], size: int, memory: Memory) -> _Grammar:
-        numbers: dict[Any, int] = {memory.start: 0}
-        known: list[Any] = [memory.start]
-        steps: list[Codes] = [np.full(size, -1)]
-        lengths = np.array([len(row) for row in rows])
-        places = np.zeros((len(rows), int(lengths.max(initial=0)) + 1), dtype=np.int64)
-        for i in range(places.shape[1] - 1):
-            going = np.flatnonzero(lengths > i)
-            token = np.array([rows[row][i] for row in going.tolist()])
-            place = places[going, i]
-            for code in np.unique(place * size + token):
-                here, read = divmod(int(code), size)
-                if steps[here][read] < 0:
-                    then = memory.after(known[here], read)
-                    if then not in numbers:
-                        numbers[then] = len(known)
-                        known.append(then)
-                        steps.append(np.full(size, -1))
-                    steps[here][read] = numbers[then]
-            places[going, i + 1] = np.stack(steps)[place, token]
+    def found(
+        cls, rows: Sequence[Int[np.ndarray, " _"]], size: int, memory: Memory, most: int
+    ) -> _Grammar:
+        known, steps, places = _remembered(rows, size, memory)
+        if memory.less is not None and len(known) > most:
+            often = np.bincount(places, minlength=len(known))
+            frequent = {known[number] for number in np.argsort(-often)[:most]} | {memory.start}
+            known, steps, places = _remembered(rows, size, _without_rare(memory, frequent))
         after = np.stack([*steps, np.full(size, len(known))])
-        inside = np.arange(places.shape[1]) <= lengths[:, None]
-        return cls(size, np.where(after < 0, len(known), after), np.append(places[inside], 0))
+        return cls(size, np.where(after < 0, len(known), after), np.append(places, 0))
 
     @property
     def memories(self) -> int:
@@ -153,6 +147,45 @@ class _Grammar:
     def nothing(self) -> int:
         """The memory that remembers nothing."""
         return self.memories - 1
+
+
+def _without_rare(memory: Memory, frequent: set[Any]) -> Memory:
+    """The memory in which less is remembered than what is not frequent."""
+    assert memory.less is not None
+    less = memory.less
+
+    def after(before: Any, token: int) -> Any:
+        found = memory.after(before, token)
+        return found if found in frequent else less(found)
+
+    return Memory(memory.start, after)
+
+
+def _remembered(
+    rows: Sequence[Int[np.ndarray, " _"]], size: int, memory: Memory
+) -> tuple[list[Any], list[Codes], Codes]:
+    """The memories that occur, the number of the one after each token, and where they occur."""
+    numbers: dict[Any, int] = {memory.start: 0}
+    known: list[Any] = [memory.start]
+    steps: list[Codes] = [np.full(size, -1)]
+    lengths = np.array([len(row) for row in rows])
+    places = np.zeros((len(rows), int(lengths.max(initial=0)) + 1), dtype=np.int64)
+    for i in range(places.shape[1] - 1):
+        going = np.flatnonzero(lengths > i)
+        token = np.array([rows[row][i] for row in going.tolist()])
+        place = places[going, i]
+        for code in np.unique(place * size + token):
+            here, read = divmod(int(code), size)
+            if steps[here][read] < 0:
+                then = memory.after(known[here], read)
+                if then not in numbers:
+                    numbers[then] = len(known)
+                    known.append(then)
+                    steps.append(np.full(size, -1))
+                steps[here][read] = numbers[then]
+        places[going, i + 1] = np.stack(steps)[place, token]
+    inside = np.arange(places.shape[1]) <= lengths[:, None]
+    return known, steps, places[inside]
 
 
 Level = tuple[Codes, Float[np.ndarray, "_ symbols"]]

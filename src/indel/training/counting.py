@@ -7,7 +7,8 @@ from indel.model import Denoiser
 from indel.model.context_trees import Memory
 from indel.training.errors import TrainingError
 from indel.vocabularies import Vocabulary
-from indel.vocabularies.smiles import OpenStructure, SmilesVocabulary
+from indel.vocabularies.smiles import SmilesVocabulary
+from indel.vocabularies.smiles_bonds import START, open_structure, remembered_after
 
 TOKENS = 20_000_000
 """Of the training data; more changes the counts of the kept contexts hardly."""
@@ -37,4 +38,6 @@ def memory_of(vocabulary: Vocabulary) -> Memory | None:
     if not isinstance(vocabulary, SmilesVocabulary):
         return None
     tokens = vocabulary.tokens
-    return Memory(OpenStructure(), lambda structure, token: structure.after(tokens[token]))
+    return Memory(
+        START, lambda memory, token: remembered_after(memory, tokens[token]), open_structure
+    )
