@@ -21,9 +21,12 @@ from indel.sampling.generation import SamplingOptions, denoise_from, generate
 from indel.sampling.particles import sample_held
 from indel.sampling.patterns import Gap, Pattern
 from indel.sampling.truncation import Sharpening
+from indel.training.counting import fit_counts
 from indel.training.lengths import fit_lengths
 from indel.vocabularies import IntegerVocabulary
 
+CONTEXTS = 12_000
+"""The most contexts of counts, as in the presets."""
 PARTICLES = 8
 """Drawn side by side for each sequence that is filled in."""
 EXPECTED_ERRORS = 0.1
@@ -65,7 +68,11 @@ class Diffusion(nn.Module):
         """Whether anything but the last step inserts or deletes."""
 
     def prepare(self, data: BatchStream, *, seed: int) -> None:
-        """Fit p_θ(|x_T|), which for an in-place process is the law of the data's lengths."""
+        """Fit p_θ(|x_T|), which for an in-place process is the law of the data's lengths.
+
+        Counts are taken of the data too, where the network starts from them.
+        """
+        fit_counts(self.denoiser, data)
         fit_lengths(self.denoiser, data, seed=seed)
 
     def loss(self, x_0: Batch, *, generator: torch.Generator) -> Float[Tensor, " batch"]:
@@ -125,11 +132,15 @@ def build(
 ) -> Diffusion:
     """The method of a forward process.
 
-    Options: `process` (see `schedules.FORWARD`), `num_steps` (T), and `rate` for the processes that
-    have one, which then ends their name. x_t has room for twice the longest x_0.
+    Options: `process` (see `schedules.FORWARD`), `num_steps` (T), `rate` for the processes that
+    have one, which then ends their name, and whether the network starts from `counts`. x_t has room
+    for twice the longest x_0.
     """
     values = checks.fields(
-        "the options of a diffusion", options, ["process", "num_steps"], defaults={"rate": 0.0}
+        "the options of a diffusion",
+        options,
+        ["process", "num_steps"],
+        defaults={"rate": 0.0, "counts": False},
     )
     name = f"{values['process']}-{values['rate']:g}" if values["rate"] else values["process"]
     forward = forward_process(
@@ -142,6 +153,7 @@ def build(
         max_length=2 * max_length,
         max_deletions=max_length,
         limit_length=False,
+        contexts=CONTEXTS if values["counts"] else 0,
     )
     kind = Denoiser if forward.mask is None else MaskedDenoiser
-    return Diffusion(name, kind(config))
+    return Diffusion(f"{name}-counts" if values["counts"] else name, kind(config))

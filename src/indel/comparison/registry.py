@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, cast
 
@@ -55,8 +55,10 @@ _PROCESSES: dict[str, Process] = {
 _RATED = ("insert-delete", "mask-insert-delete", "mask-delete-only")
 """Processes whose name ends in the rate of deletion."""
 _RATE = re.compile(rf"({'|'.join(_RATED)})-(0\.\d{{1,6}})")
+_COUNTED = re.compile(r"(in-place-uniform|in-place-gaussian|insert-delete-0\.\d{1,6})-counts")
+"""Processes whose network may start from counts."""
 
-NAMES = (*_PROCESSES, *(f"{name}-RATE" for name in _RATED))
+NAMES = (*_PROCESSES, *(f"{name}-RATE" for name in _RATED), "insert-delete-RATE-counts")
 """What `--processes` takes; RATE is a number such as 0.6."""
 USUAL = (
     "autoregressive",
@@ -71,6 +73,7 @@ USUAL = (
     "levenshtein-transformer",
     "insertion-deletion-transformer",
     "edit-flow",
+    "insert-delete-0.6-counts",
 )
 """What is compared unless it is said."""
 
@@ -83,6 +86,10 @@ def process_of(name: str) -> Process:
     """
     if name in _PROCESSES:
         return _PROCESSES[name]
+    counted = _COUNTED.fullmatch(name)
+    if counted is not None:
+        plain = process_of(counted[1])
+        return replace(plain, options={**plain.options, "counts": True})
     found = _RATE.fullmatch(name)
     if found is not None and float(found[2]) > 0:
         return Process(_DIFFUSION, {"process": found[1], "rate": float(found[2])})
