@@ -86,6 +86,7 @@ class CountPrior(nn.Module):
         self.trust = nn.Parameter(torch.ones(num_steps, 2))
         self.share = nn.Parameter(torch.full((num_steps, 2), INITIAL_SHARE))
         self._automaton: Automaton | None = None
+        self._weights: Tensor | None = None
 
     @property
     def fitted(self) -> bool:
@@ -108,13 +109,14 @@ class CountPrior(nn.Module):
         ):
             buffer.fill_(-1 if buffer is self.last else 0)
             buffer[: len(values)] = torch.from_numpy(values).to(buffer)
-        self._automaton = None
+        self._automaton = self._weights = None
 
     @torch.no_grad()
     def fit_lengths(self, lengths: Int[Tensor, " sequences"]) -> None:
         """Take in how long the sequences of the data are."""
         most = len(self.lengths) - 1
         self.lengths.copy_(torch.bincount(lengths.clamp_max(most), minlength=most + 1))
+        self._weights = None
 
     def forward(
         self,
@@ -139,7 +141,7 @@ class CountPrior(nn.Module):
         lengths = torch.arange(most + 1, device=frozen.device)
         law = last_length_distributions(schedule, lengths)[0].float()[:, : most + 1]
         law = functional.pad(law, (0, most + 1 - law.shape[1]))
-        weights = length_weights(self.lengths, self.automaton()) if self.lengths.any() else None
+        weights = self._length_weights() if self.lengths.any() else None
 
         def of_rows(some: Batch, _: Tensor, places: HeldPlaces | None) -> Guess:
             assert places is not None
@@ -213,6 +215,12 @@ class CountPrior(nn.Module):
             )
         return self._automaton
 
+    def _length_weights(self) -> Float[Tensor, " lengths"]:
+        """How much likelier each length is in the data than by the counts, computed once."""
+        if self._weights is None or self._weights.device != self.lengths.device:
+            self._weights = length_weights(self.lengths, self.automaton())
+        return self._weights
+
     def __getstate__(self) -> dict[str, object]:
         """What a copy takes along: not the sparse matrices, which torch cannot copy."""
         return {**self.__dict__, "_automaton": None}
@@ -223,7 +231,7 @@ class CountPrior(nn.Module):
         # Counts from before 2026-11-18 do not know how long sequences are.
         state_dict.setdefault(f"{prefix}lengths", torch.zeros_like(self.lengths))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
-        self._automaton = None
+        self._automaton = self._weights = None
 
 
 @torch.no_grad()
