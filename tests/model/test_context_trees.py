@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -134,19 +135,71 @@ def test_what_no_row_does_leads_to_the_token_alone() -> None:
 
 
 def test_contexts_with_a_memory_are_counted_by_hand() -> None:
-    rows = nested_rows(300)
+    rows = nested_rows(40)
     tree = ContextTree.fit(rows, size=4, states=300, memory=DEPTH)
-    remembered, context = np.zeros(5), np.zeros(5)
+    remembered, seen = np.zeros(5), defaultdict(Counter)
     for row in rows:
         depth = np.cumsum((row == 0).astype(int) - (row == 1))
         follows = np.append(row[1:], 4)
         remembered += np.bincount(follows[depth == 2], minlength=5)
-        context += np.bincount(follows[(depth == 2) & (row == 0)], minlength=5)
-    different = (context > 0).sum()
-    expected = context + different * remembered / remembered.sum()
-    # In these words the depth says it all, so no context has two tokens.
+        # In these words the depth says it all, so no context has two tokens.
+        seen["start"][int(row[0])] += 1
+        for where in zip(depth.tolist(), row.tolist(), follows.tolist(), strict=True):
+            seen[where[:2]][where[2]] += 1
+    context = np.array([seen[2, 0][symbol] for symbol in range(5)])
+    before = context + (context > 0).sum() * remembered / remembered.sum()
+    before /= before.sum()
+    numbers = Counter(number for follows in seen.values() for number in follows.values())
+    discount = numbers[1] / (numbers[1] + 2 * numbers[2] + 1)
+    assert 0 < discount < 1
+    expected = (
+        np.where(context > 0, context - discount, 0) + discount * (context > 0).sum() * before
+    )
     state = int(tree.follow[tree.follow[0, 0], 0])
-    np.testing.assert_allclose(tree.prob[state], expected / expected.sum(), rtol=1e-9)
+    np.testing.assert_allclose(tree.prob[state], expected / context.sum(), rtol=1e-9)
+
+
+def test_what_a_short_context_predicts_is_counted_where_no_longer_one_is_known() -> None:
+    """After 1 comes 0, but after 0 0 1 comes 1: the context 1 must not know the latter."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for _ in range(300):
+        row = rng.integers(2, size=2).tolist()
+        while len(row) < 40:
+            after = row[-3:] == [0, 0, 1]
+            row.append(
+                1
+                if after
+                else 0
+                if row[-1] == 1
+                else int(rng.random() < (0.9 if row[-2:] == [0, 0] else 0.4))
+            )
+        rows.append(np.array(row))
+    tree = ContextTree.fit(rows, size=2, states=40)
+    longer, shorter = (int(state) for state in _read(tree, [[1, 0, 0, 1], [0, 1, 0, 1]]))
+    assert longer != shorter
+    assert tree.prob[longer, 1] > 0.9
+    assert tree.prob[shorter, 1] < 0.02
+
+
+def test_where_nothing_is_rare_nothing_is_taken_off() -> None:
+    rows = [start + step * np.arange(5) for start in range(6) for step in (1, 2)] * 50
+    tree = ContextTree.fit(rows, size=15, states=200)
+    for start in range(6):
+        (state,) = _read(tree, [[start, start + 1]])
+        possible = np.flatnonzero(tree.prob[state]).tolist()
+        assert set(possible) <= {start + 2, start + 3, 15}, "one more, two more, or the end"
+        assert tree.prob[state].sum() == pytest.approx(1.0, abs=1e-15)
+
+
+def _read(tree: ContextTree, rows: list[list[int]]) -> list[int]:
+    states = []
+    for row in rows:
+        state = 0
+        for token in row:
+            state = int(tree.follow[state, token])
+        states.append(state)
+    return states
 
 
 def test_too_few_contexts_for_a_memory_are_refused() -> None:

@@ -15,8 +15,10 @@ from torch import Tensor
 _STEPS = 200
 """After so many tokens the first one is forgotten, or as good as."""
 
-_LEAST_REST = 1e-7
+LEAST_REST = 1e-15
 """No token is impossible."""
+_LEAST_FOUND_REST = 1e-7
+"""What a sum in float32 can tell from nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +57,17 @@ class Automaton:
         end: Float[Tensor, " states"],
         last: Int[Tensor, " states"],
         common: Float[Tensor, " tokens"],
+        rest: Float[Tensor, " states"] | None = None,
     ) -> Automaton:
-        """From the list of frequent transitions; `rest` and the long run follow from it."""
+        """From the list of frequent transitions; the long run follows from it.
+
+        So does `rest`, but for rounding: where it matters that next to nothing is left, it is told.
+        """
         size, states = len(common), len(end)
-        taken = torch.zeros_like(end).index_add(0, source, prob)
-        # Counts in sixteen bits may add up to a little more than 1; a frozen token may be any.
-        rest = (1.0 - end - taken).clamp_min(_LEAST_REST)
+        if rest is None:
+            taken = torch.zeros_like(end).index_add(0, source, prob)
+            # Counts in sixteen bits may add up to a little more than 1.
+            rest = (1.0 - end - taken).clamp_min(_LEAST_FOUND_REST)
         read = torch.arange(1, states, device=end.device)
         by_token = _sparse(last[1:], read, torch.ones_like(end[1:]), (size, states))
         model = cls(

@@ -12,7 +12,7 @@ Reference: Ron, Singer, Tishby 1996 (probabilistic suffix automata); Witten and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,9 @@ from jaxtyping import Bool, Float, Int
 LONGEST_CONTEXT = 6
 LEAST_GAIN = 12.0
 """In nats: a context that gains less is as likely an accident of the training data."""
+
+_COARSE, _FINER_STEPS = 1.5, 7
+"""Thresholds of gain are tried by this factor, then in so many steps between the last two."""
 
 _STATES_PER_MEMORY = 5
 """Of what may be too rare as many memories are kept that there are so many states for each."""
@@ -83,13 +86,42 @@ class ContextTree:
             if memory is None
             else _Grammar.found(rows, size, memory, states // _STATES_PER_MEMORY)
         )
-        counts = _Counts.of(rows, grammar)
-        threshold = LEAST_GAIN
-        levels = counts.levels(threshold, states)
-        while levels is None:
-            threshold *= 1.5
-            levels = counts.levels(threshold, states)
-        return _automaton(levels, grammar)
+        levels = _Counts.of(rows, grammar).most_levels(states)
+        return _automaton(levels, grammar).counted_again(rows)
+
+    def counted_again(self, rows: Sequence[Int[np.ndarray, " _"]]) -> ContextTree:
+        """The same contexts, with counts of what follows where no longer context is known.
+
+        p(symbol | state) = (n − D [n > 0] + D · (different symbols) · p_before(symbol)) / Σ n,
+        n how often the symbol follows the state, D = n₁ / (n₁ + 2 n₂) by how many counts are 1
+        and 2: where nothing is rare, as in arithmetic sequences, nothing is taken off.
+
+        Reference: Ney, Essen, Kneser 1994 (absolute discounting)
+        """
+        seen = self._visits(rows)
+        once, twice = (seen == 1).sum(), (seen == 2).sum()
+        taken = np.minimum(seen, once / (once + 2 * twice + 1))
+        total = seen.sum(axis=1, keepdims=True)
+        spread = taken.sum(axis=1, keepdims=True) * self.prob
+        prob = np.where(total > 0, (seen - taken + spread) / np.maximum(total, 1.0), self.prob)
+        return replace(self, prob=prob)
+
+    def _visits(self, rows: Sequence[Int[np.ndarray, " _"]]) -> Float[np.ndarray, "states symbols"]:
+        """How often each symbol is read in each state."""
+        symbols = self.prob.shape[1]
+        lengths = np.array([len(row) for row in rows])
+        # Longest rows first: those that go on are always the first ones.
+        order = np.argsort(-lengths, kind="stable")
+        going = np.searchsorted(-lengths[order], -np.arange(lengths.max(initial=0)), side="left")
+        tokens = np.concatenate([rows[i] for i in order]) if len(rows) else np.zeros(0, np.int64)
+        starts = np.r_[0, np.cumsum(lengths[order])]
+        state, seen = np.zeros(len(rows), dtype=np.int64), np.zeros(self.prob.size)
+        for i, count in enumerate(going):
+            token = tokens[starts[:count] + i]
+            seen += np.bincount(state[:count] * symbols + token, minlength=len(seen))
+            state[:count] = self.follow[state[:count], token]
+        seen += np.bincount(state * symbols + symbols - 1, minlength=len(seen))
+        return seen.reshape(self.prob.shape)
 
     def frequent(self, most: int) -> tuple[Codes, Codes, Float[np.ndarray, " transitions"]]:
         """The state before, the token and p(token | state) of the most likely transitions.
@@ -227,6 +259,23 @@ class _Counts:
             whole = (codes * memories + memory[start:-1]) * base + text[start + 1 :]
             found.append(np.unique(whole[inside], return_counts=True))
         return cls(grammar, found)
+
+    def most_levels(self, states: int) -> list[Level]:
+        """The contexts that gain most, nearly as many as are allowed."""
+        threshold, found = LEAST_GAIN, self.levels(LEAST_GAIN, states)
+        while found is None:
+            threshold *= _COARSE
+            found = self.levels(threshold, states)
+        if threshold == LEAST_GAIN:
+            return found
+        # Between the last two thresholds, in smaller steps.
+        threshold /= _COARSE
+        for _ in range(_FINER_STEPS):
+            threshold *= _COARSE ** (1 / (_FINER_STEPS + 1))
+            finer = self.levels(threshold, states)
+            if finer is not None:
+                return finer
+        return found
 
     def levels(self, threshold: float, states: int) -> list[Level] | None:
         """The contexts of 1, 2, … tokens with their predictions; None if there are too many."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from indel.batch import Batch
-from indel.model.automata import Automaton
+from indel.model.automata import LEAST_REST, Automaton
 from indel.model.context_trees import ContextTree, Memory
 from indel.model.edit_posterior import HeldPlaces, edit_posterior, gap_posterior
 from indel.model.edit_weights import EditWeights
@@ -27,7 +27,7 @@ INITIAL_SHARE = 0.1
 """What the network adds starts out small."""
 _ROWS = 32
 """Rows done at once: the passes keep all states for each token."""
-_LEAST = 1e-6
+_LEAST = 1e-9
 """Counts are never so sure that the network could not overrule them."""
 _TOLD = 4
 """The network is told P(n) of the first so many numbers of deletions."""
@@ -55,6 +55,8 @@ class CountPrior(nn.Module):
     prob: Tensor
     last: Tensor
     end: Tensor
+    log_rest: Tensor
+    """log p of all transitions of a context that are not kept; 0 where that is not known."""
     common: Tensor
     lengths: Tensor
     """How many sequences of the data have each length; all 0 where that is not known."""
@@ -77,6 +79,7 @@ class CountPrior(nn.Module):
         self.register_buffer("prob", torch.zeros(len(places)))
         self.register_buffer("last", torch.full((contexts,), -1, dtype=torch.int32))
         self.register_buffer("end", torch.zeros(contexts))
+        self.register_buffer("log_rest", torch.zeros(contexts))
         self.register_buffer("common", torch.full((vocab_size,), 1.0 / vocab_size))
         self.register_buffer("lengths", torch.zeros(max_length + 1))
         self.last[0] = vocab_size
@@ -99,12 +102,15 @@ class CountPrior(nn.Module):
         tree = ContextTree.fit(rows, self.vocab_size, self.contexts, memory)
         state, token, prob = tree.frequent(len(self.prob))
         symbols = np.bincount(np.concatenate(rows), minlength=self.vocab_size) + 1.0
+        kept = np.bincount(state, prob, len(tree.prob))
+        rest = np.maximum(1.0 - tree.prob[:, -1] - kept, LEAST_REST)
         for buffer, values in (
             (self.source, state),
             (self.target, tree.follow[state, token]),
             (self.prob, prob),
             (self.last, tree.last),
             (self.end, tree.prob[:, -1]),
+            (self.log_rest, np.log(rest)),
             (self.common, symbols / symbols.sum()),
         ):
             buffer.fill_(-1 if buffer is self.last else 0)
@@ -212,6 +218,7 @@ class CountPrior(nn.Module):
                 self.end[used].float(),
                 self.last[used].long(),
                 self.common.float(),
+                self.log_rest[used].float().exp() if self.log_rest.any() else None,
             )
         return self._automaton
 
@@ -228,8 +235,9 @@ class CountPrior(nn.Module):
     def _load_from_state_dict(
         self, state_dict: dict[str, Tensor], prefix: str, *args: object, **kwargs: object
     ) -> None:
-        # Counts from before 2026-11-18 do not know how long sequences are.
-        state_dict.setdefault(f"{prefix}lengths", torch.zeros_like(self.lengths))
+        # Counts from before 2026-11-18 do not know how long sequences are, nor what they left out.
+        for name in ("lengths", "log_rest"):
+            state_dict.setdefault(f"{prefix}{name}", torch.zeros_like(getattr(self, name)))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
         self._automaton = self._weights = None
 

@@ -30,6 +30,11 @@ from indel.model.automata import Automaton
 from indel.process.tables import JumpTables
 
 _LARGEST_RATIO = 1.0 - 1e-6
+_SIZE = 2.0**30
+"""What the weights of a row are scaled to, so that small ones and their products are normal
+numbers: processors are many times slower with others."""
+_NEGLIGIBLE = 2.0**-60
+"""A weight of so little is 0."""
 
 
 class EditPosterior(NamedTuple):
@@ -214,7 +219,7 @@ class _Passes:
                 weights += each
             weights *= replaced[i].index_select(0, self.model.last)
             weights.addcmul_(before[i], channel.insert[i])
-            before.append(weights.mul_(_inverse(weights.sum(dim=0))))
+            before.append(_scaled(weights, weights.sum(dim=0)))
             reached.append(here)
         return before, reached
 
@@ -264,7 +269,7 @@ class _Passes:
             earlier.mul_(channel.stop)
             earlier.addcmul_(message, channel.insert[i])
             # A factor of its own for each row keeps numbers from vanishing.
-            earlier.mul_(_inverse(earlier.amax(dim=0)))
+            _scaled(earlier, earlier.amax(dim=0))
             inside = i < shortest
             message = earlier if inside else torch.where(i < self.seen.lengths, earlier, message)
         return sources, same
@@ -318,9 +323,12 @@ class _Passes:
         return self.channel.delete.gather(0, self.seen.lengths[None])[0]
 
 
-def _inverse(weights: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
-    """1/weights, or 0 for 0: padding is impossible."""
-    return weights.reciprocal().nan_to_num(posinf=0.0)
+def _scaled(
+    weights: Float[Tensor, "states batch"], size: Float[Tensor, " batch"]
+) -> Float[Tensor, "states batch"]:
+    """In place: the weights over their size, or 0 for 0, since padding is impossible."""
+    weights.mul_(_SIZE * size.reciprocal().nan_to_num(posinf=0.0))
+    return torch.nn.functional.threshold_(weights, _NEGLIGIBLE, 0.0)
 
 
 def _normalized(weights: Float[Tensor, "*shape"], dim: int) -> Float[Tensor, "*shape"]:
