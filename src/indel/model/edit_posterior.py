@@ -328,7 +328,7 @@ def _scaled(
 ) -> Float[Tensor, "states batch"]:
     """In place: the weights over their size, or 0 for 0, since padding is impossible."""
     weights.mul_(_SIZE * size.reciprocal().nan_to_num(posinf=0.0))
-    return torch.nn.functional.threshold_(weights, _NEGLIGIBLE, 0.0)
+    return torch.threshold_(weights, _NEGLIGIBLE, 0.0)
 
 
 def _normalized(weights: Float[Tensor, "*shape"], dim: int) -> Float[Tensor, "*shape"]:
