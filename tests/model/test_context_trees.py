@@ -182,13 +182,14 @@ def test_what_a_short_context_predicts_is_counted_where_no_longer_one_is_known()
     assert tree.prob[shorter, 1] < 0.02
 
 
-def test_where_nothing_is_rare_nothing_is_taken_off() -> None:
+def test_where_nothing_is_rare_almost_nothing_is_taken_off() -> None:
     rows = [start + step * np.arange(5) for start in range(6) for step in (1, 2)] * 50
     tree = ContextTree.fit(rows, size=15, states=200)
     for start in range(6):
         (state,) = _read(tree, [[start, start + 1]])
-        possible = np.flatnonzero(tree.prob[state]).tolist()
-        assert set(possible) <= {start + 2, start + 3, 15}, "one more, two more, or the end"
+        possible = [start + 2, start + 3, 15]  # one more, two more, or the end
+        rest = 1 - tree.prob[state, possible].sum()
+        assert 0 < rest < 1e-3, "one of all counts together, spread as before"
         assert tree.prob[state].sum() == pytest.approx(1.0, abs=1e-15)
 
 

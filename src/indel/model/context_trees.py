@@ -94,13 +94,15 @@ class ContextTree:
 
         p(symbol | state) = (n − D [n > 0] + D · (different symbols) · p_before(symbol)) / Σ n,
         n how often the symbol follows the state, D = n₁ / (n₁ + 2 n₂) by how many counts are 1
-        and 2: where nothing is rare, as in arithmetic sequences, nothing is taken off.
+        and 2: where nothing is rare, as in arithmetic sequences, almost nothing is taken off,
+        one of all counts together.
 
         Reference: Ney, Essen, Kneser 1994 (absolute discounting)
         """
         seen = self._visits(rows)
         once, twice = (seen == 1).sum(), (seen == 2).sum()
-        taken = np.minimum(seen, once / (once + 2 * twice + 1))
+        discount = max(once / (once + 2 * twice + 1), 1 / (seen > 0).sum())
+        taken = np.minimum(seen, discount)
         total = seen.sum(axis=1, keepdims=True)
         spread = taken.sum(axis=1, keepdims=True) * self.prob
         prob = np.where(total > 0, (seen - taken + spread) / np.maximum(total, 1.0), self.prob)
