@@ -238,6 +238,16 @@ def test_curves_have_a_line_for_each_run_and_one_legend_entry_for_each_name() ->
     (axis,) = figure.axes
     assert len(axis.lines) == 4
     assert axis.lines[-1].get_ydata() == [1.5, 1.5]
-    labels = [text.get_text() for text in axis.get_legend().get_texts()]
-    assert labels == ["in place", "0.6"]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["in place", "0.6"]
     assert rendered(figure)
+
+
+def test_a_name_looks_the_same_in_every_panel_and_in_the_legend() -> None:
+    run = [Curve([10, 20], [3.0, 2.0])]
+    figure = draw_learning_curves({"bound": {"a": run, "b": run}, "samples": {"b": run}})
+    bound, samples = figure.axes
+    (legend,) = figure.legends
+    looks = {line.get_color() for line in (bound.lines[1], samples.lines[0], legend.get_lines()[1])}
+    assert len(looks) == 1
+    assert bound.lines[0].get_color() not in looks

@@ -7,6 +7,7 @@ from itertools import cycle
 from typing import NamedTuple
 
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from indel.drawing.colors import SERIES
@@ -29,19 +30,22 @@ def draw_learning_curves(
 ) -> Figure:
     """A panel for each measure, in it a colour for each name, a line for each of its runs.
 
+    A name looks the same in every panel; one legend below says which it is.
     `paper` gives by panel and name where the paper's own runs ended, drawn as a thin level line.
     """
     figure = Figure(
         figsize=(4.75 * max(len(panels), 1), 3.9), facecolor="white", layout="constrained"
     )
+    names = dict.fromkeys(name for groups in panels.values() for name in groups)
+    styles = dict(zip(names, zip(cycle(SERIES), cycle(_DASHES), strict=False), strict=False))
+    lines: dict[str, Line2D] = {}
     for number, (title, groups) in enumerate(panels.items(), start=1):
         axis = figure.add_subplot(1, len(panels), number)
-        styles = zip(cycle(SERIES), cycle(_DASHES), strict=False)
-        for (name, curves), (colour, dashes) in zip(groups.items(), styles, strict=False):
+        for name, curves in groups.items():
+            colour, dashes = styles[name]
             width = 1.3 if len(curves) == 1 else 0.9
-            for first, curve in zip([True] + [False] * len(curves), curves, strict=False):
-                label = name if first else None
-                axis.plot(*curve, color=colour, linestyle=dashes, linewidth=width, label=label)
+            for curve in curves:
+                (lines[name],) = axis.plot(*curve, color=colour, linestyle=dashes, linewidth=width)
             level = (paper or {}).get(title, {}).get(name)
             if level is not None:
                 axis.axhline(level, color=colour, linestyle=dashes, linewidth=0.6, alpha=0.7)
@@ -51,5 +55,8 @@ def draw_learning_curves(
         axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
-        axis.legend(frameon=False, fontsize=9)
+    columns = 2 * max(len(panels), 1) + 1
+    figure.legend(
+        lines.values(), lines, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
+    )
     return figure
