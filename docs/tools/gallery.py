@@ -34,7 +34,6 @@ BADLY_TYPED = [
     "i recieve teh newspaper evry mornign",
 ]
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
-RELATIVES = {"OC(=O)c1ccccc1O": "salicylic acid", "CC(=O)Nc1ccc(O)cc1": "paracetamol"}
 
 
 def arithmetic() -> None:
@@ -81,14 +80,24 @@ def repairs() -> None:
     _write("repairs", {"rows": rows, "caption": _by("text8", 0)})
 
 
+def molecule() -> None:
+    """A molecule out of nothing but a length."""
+    model = indel.load("moses")
+    samples = indel.generate(model, 1, seed=0, temperature=0.5, keep_trajectories=True)
+    grid = Grid.backwards(_only(samples), letter_look(model.vocabulary))
+    _keep("molecule", "A molecule comes to be", grid, _by("moses", 0) + ", temperature 0.5")
+
+
 def molecules() -> None:
-    """Edits of a molecule, given by hand: no model is asked."""
-    drawn = picture(panels(ASPIRIN, relatives(ASPIRIN, list(RELATIVES))), columns=2)
+    """Aspirin and what the model makes of it with few edits."""
+    made = indel.mutate(indel.load("moses"), ASPIRIN, 5, edits=(1, 4), seed=0).texts
+    drawn = picture(panels(ASPIRIN, relatives(ASPIRIN, made)), columns=4)
     (ROOT / "docs/images/molecules.svg").write_text(drawn, encoding="utf-8")
 
 
 PARTS: dict[str, Callable[[], None]] = {
-    each.__name__: each for each in (arithmetic, text, repair, forward, repairs, molecules)
+    each.__name__: each
+    for each in (arithmetic, text, repair, forward, repairs, molecule, molecules)
 }
 
 

@@ -24,8 +24,10 @@ FROM_ROOT = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md
 """Files of the repository that are pages, too."""
 
 _LINK = re.compile(r"(?<!!)\[([^]]*)\]\(([^)\s]+)\)")
-_SYMBOL = re.compile(r"(?<!\w)(\w[\u0300-\u036f]*)_(?:\{([^{}]{1,16})\}|(\w))(?!\w)")
-"""A letter with an index, such as x_t, p_θ or x_{t−1}."""
+_SYMBOL = re.compile(r"(?<!\w)(\w[\u0300-\u036f]*)_(?:\{([^{}]{1,16})\}|(\d+|\w))(?!\w)")
+"""A letter with an index, such as x_t, p_θ, x_10 or x_{t−1}."""
+_FIGURE = re.compile(r'<p>(<img [^>]*?src="([^"]+)"[^>]*>)</p>')
+_SHORT_CODE = re.compile(r"<code>(?=[^<]{1,24}</code>)")
 _PROGRAM = re.compile(r"^```python\n(?=>>> )", re.MULTILINE)
 _WRITTEN = re.compile(r"^<!-- (commands|settings|player|repairs) ?([\w-]*) -->$", re.MULTILINE)
 
@@ -50,8 +52,17 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
-    """Set the indices of formulas in sentences."""
-    return with_indices(html)
+    """Set the indices of formulas in sentences, keep names whole, and let figures be enlarged."""
+    return with_links_to_figures(_SHORT_CODE.sub('<code class="short">', with_indices(html)))
+
+
+def with_links_to_figures(html: str) -> str:
+    """A figure of its own is a link to its file: on a phone its letters are small.
+
+    >>> with_links_to_figures('<p><img alt="" src="a.png" /></p>')
+    '<p><a href="a.png"><img alt="" src="a.png" /></a></p>'
+    """
+    return _FIGURE.sub(r'<p><a href="\2">\1</a></p>', html)
 
 
 def with_indices(html: str) -> str:
