@@ -7,7 +7,7 @@ DEVELOPED := $(VENV)/.developed
 # Two processes; neighbors in a file stay together, and whoever is done first takes from the other.
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
-.PHONY: demo test test-all lint types bench screenshots figures notebooks docs gallery package gpu-check clean
+.PHONY: demo test test-all lint types bench screenshots site-screenshots figures notebooks docs gallery package gpu-check clean
 
 demo: $(INSTALLED)
 	$(BIN)/indel repair --compare "thisn sentsnetne wasstype vssry babdly"
@@ -36,6 +36,11 @@ bench: $(DEVELOPED)
 
 screenshots: $(DEVELOPED)
 	$(BIN)/python tests/web/screenshots.py
+
+# To be looked at, not kept: build/site-screenshots.
+site-screenshots: $(DEVELOPED)
+	$(BIN)/python -m mkdocs build --strict
+	$(BIN)/python tests/docs/screenshots.py
 
 figures: $(DEVELOPED)
 	$(BIN)/indel reproduce figure2 figure3 figure5 figure6 figure7 --scale tiny --out results

@@ -39,7 +39,7 @@ def browser() -> Iterator[Any]:
             chromium.close()
 
 
-class Visit:
+class OpenPage:
     """One page in the browser, with every complaint and every request that it makes."""
 
     def __init__(
@@ -69,11 +69,26 @@ class Visit:
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self.hosts.add(urlsplit(request.url).netloc))
         self.page.goto(address)
-        self.page.get_by_role("tab", name="Repair").wait_for()
 
     def _heard(self, message: Any) -> None:
         if message.type in ("error", "warning"):
             self.errors.append(message.text)
+
+    def low_contrasts(self) -> list[str]:
+        """The visible texts whose contrast to what lies behind them is below 4.5 (WCAG 2)."""
+        return list(self.page.evaluate(LOW_CONTRASTS.read_text(encoding="utf-8")))
+
+    def close(self) -> None:
+        """Leave."""
+        self.page.context.close()
+
+
+class Visit(OpenPage):
+    """The page of `indel serve` in the browser."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.page.get_by_role("tab", name="Repair").wait_for()
 
     def open_tab(self, name: str) -> None:
         """Choose a tab."""
@@ -95,11 +110,3 @@ class Visit:
     def status(self) -> str:
         """What the line under the buttons says."""
         return str(self.page.locator(".status:visible").first.inner_text()).strip()
-
-    def low_contrasts(self) -> list[str]:
-        """The visible texts whose contrast to what lies behind them is below 4.5 (WCAG 2)."""
-        return list(self.page.evaluate(LOW_CONTRASTS.read_text(encoding="utf-8")))
-
-    def close(self) -> None:
-        """Leave."""
-        self.page.context.close()
