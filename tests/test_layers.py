@@ -9,7 +9,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "indel"
 
 FOUNDATION = {
-    *("batch", "vocabularies", "text8_alphabet", "randomness", "log_space", "levenshtein"),
+    *("batch", "vocabularies", "randomness", "log_space", "levenshtein"),
     *("atomic_files", "extras", "checks", "sharing"),
 }
 ALLOWED: dict[str, set[str]] = {

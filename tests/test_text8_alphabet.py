@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indel.text8_alphabet import normalize_text8
+from indel.vocabularies.text8_alphabet import normalize_text8
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
 DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]

@@ -22,7 +22,6 @@ from tokenizers import (
     trainers,
 )
 
-from indel.text8_alphabet import normalize_text8
 from indel.vocabularies import (
     ByteVocabulary,
     CharacterVocabulary,
@@ -31,6 +30,7 @@ from indel.vocabularies import (
     Vocabulary,
     tokenizer,
 )
+from indel.vocabularies.text8_alphabet import normalize_text8
 
 SENTENCES = ["the cat sat on the mat", "the naïve dog sat on the cat", "Ein Käfer läuft über Gras"]
 WORDS = ["[UNK]", "the", "cat", "sat"]

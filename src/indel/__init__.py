@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     )
     from indel.randomness import RowSeeds
     from indel.sampling.patterns import Gap, Pattern
-    from indel.text8_alphabet import normalize_text8
     from indel.text_repair.repairer import Repairer, repair
     from indel.text_repair.results import Repair
     from indel.training.open_training import train
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
         TokenizerVocabulary,
         Vocabulary,
     )
+    from indel.vocabularies.text8_alphabet import normalize_text8
 
 __version__ = "0.2.0"
 
@@ -56,7 +56,7 @@ _HOMES = {
     "Batch": "batch",
     "RowSeeds": "randomness",
     "Sequences": "data.sequences",
-    "normalize_text8": "text8_alphabet",
+    "normalize_text8": "vocabularies.text8_alphabet",
     # the model p_θ, and what is done with it
     "Denoiser": "model.denoiser",
     "load": "loading",

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from indel.data import DataError, DataUnavailable, TextFiles, text_files
-from indel.text8_alphabet import normalize_text8
 from indel.vocabularies import ByteVocabulary, CharacterVocabulary, TokenizerVocabulary, Vocabulary
+from indel.vocabularies.text8_alphabet import normalize_text8
 
 WORDS = "In 1984 the naïve dog — 3 years old — chased Chloé’s cat\r\n\tround\n\n the 42 gärten. "
 TEXT8 = CharacterVocabulary.text8()

@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 from scipy import stats
@@ -9,6 +10,7 @@ from scipy import stats
 import oracles
 from indel import Batch
 from indel.process import Schedule, corrupt, corrupt_chain
+from indel.process.counts import sum_distribution
 from indel.process.length_distribution import length_distribution
 from oracles import OracleStep
 from support.cases import library_step
@@ -85,3 +87,13 @@ def p_value(lengths: torch.Tensor, law: torch.Tensor) -> float:
     pooled_seen = torch.cat([seen[large], (len(lengths) - seen[large].sum())[None]])
     pooled = torch.cat([expected[large], (len(lengths) - expected[large].sum())[None]])
     return float(stats.chisquare(pooled_seen.numpy(), pooled.numpy()).pvalue)
+
+
+def test_the_law_of_a_sum_is_the_convolution_and_keeps_small_probabilities() -> None:
+    generator = torch.Generator().manual_seed(0)
+    first, second = torch.rand(2, 3, 9, generator=generator, dtype=torch.float64)
+    first[:, 0] = 1e-30
+    found = sum_distribution(first, second)
+    for row in range(3):
+        expected = np.convolve(first[row].numpy(), second[row].numpy())[:9]
+        np.testing.assert_allclose(found[row].numpy(), expected, rtol=1e-14)

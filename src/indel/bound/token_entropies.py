@@ -16,21 +16,25 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from indel.batch import Batch
+from indel.bound.background_sums import (
+    BackgroundSum,
+    Parts,
+    Pieces,
+    Rows,
+    expand,
+    matrix_of,
+    mix,
+    pieces,
+)
 from indel.bound.noised import SeenEdits
 from indel.log_space import finite, logaddexp, logsumexp, weighted
 from indel.model.reverse import EditWeights
 from indel.process.stacks import Basis
 from indel.process.tables import MixtureTables
 
-# So many numbers fit into a core's second-level cache, beside as many others.
-_CACHE_NUMBERS = 1 << 16
-
 # Times have shape (batch, 1): what depends on t alone is looked up once for each sequence.
 Times = Int[Tensor, "batch 1"]
 Tokens = Int[Tensor, "batch length"]
-Rows = Float[Tensor, "batch length"]
-Parts = Float[Tensor, "batch length parts"]
-_PartsOf = list[tuple[slice, slice]]
 
 
 class TokenTerms(NamedTuple):
@@ -62,7 +66,7 @@ def token_terms(
     forward = post.expected_log_step(step, x, z).to(dtype)
     logits = logits.to(dtype)
     cross_entropy, lost = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
-        logits, tables, weights, step, post, x, z, t, _parts(logits, valid)
+        logits, tables, weights, step, post, x, z, t, pieces(logits, valid)
     )
     rows, places = lost.nonzero(as_tuple=True)
     if len(rows):
@@ -270,7 +274,7 @@ class _CrossEntropy(torch.autograd.Function):
         x: Tokens,
         z: Tokens,
         t: Times,
-        parts: _PartsOf,
+        parts: Pieces,
     ) -> tuple[Tensor, Tensor]:
         values = torch.empty_like(logits[..., :-1], memory_format=torch.contiguous_format)
         top, total = logits.new_zeros(values.shape[:-1]), logits.new_ones(values.shape[:-1])
@@ -289,7 +293,7 @@ class _CrossEntropy(torch.autograd.Function):
             scale = (background.shift.detach() + top).exp()
             result = (
                 guess.log_normaliser(step, z)
-                - _BackgroundSum.apply(values, scale, *background[:3], guess.basis, parts)  # type: ignore[no-untyped-call]
+                - BackgroundSum.apply(values, scale, *background[:3], guess.basis, parts)  # type: ignore[no-untyped-call]
                 - background.level * background.weights.sum(dim=-1)
                 - weighted(post.at_x.to(top.dtype), guess.log_at(guess.logp_x, x))
                 - weighted(post.extra_at_z.to(top.dtype), guess.log_at(guess.logp_z, z))
@@ -318,8 +322,8 @@ class _CrossEntropy(torch.autograd.Function):
         for part in ctx.parts:
             result[part[0], part[1].stop :] = 0.0
             values = (logits[part][..., :-1] - top[part][..., None]).exp_()
-            each = _mix(values, scale[part], smooth[part], weights[part], ctx.basis).reciprocal_()
-            each *= -_expand(weights[part], ctx.basis)
+            each = mix(values, scale[part], smooth[part], weights[part], ctx.basis).reciprocal_()
+            each *= -expand(weights[part], ctx.basis)
             each += share[part]
             torch.mul(each, values, out=result[part][..., :-1])
         result[..., -1] = by_insert
@@ -341,43 +345,14 @@ class _Background(NamedTuple):
     @classmethod
     def of(cls, guess: _Guess, weights: Parts) -> _Background:
         level, log_smooth, shift = guess.relative()
-        linear = _expand(log_smooth.detach().exp(), guess.basis)
+        linear = expand(log_smooth.detach().exp(), guess.basis)
         missing = linear < torch.finfo(weights.dtype).tiny
-        lost = (missing & (_expand(weights, guess.basis) > 0)).any(dim=-1)
+        lost = (missing & (expand(weights, guess.basis) > 0)).any(dim=-1)
         # Tokens without a background ask for nothing: any positive number keeps their logarithm
         # finite.
         unused = (lost | (weights.sum(dim=-1) == 0))[..., None]
         smooth = log_smooth.exp().masked_fill(unused, 1.0)
         return cls(shift, smooth, weights.masked_fill(unused, 0.0), level, lost)
-
-
-class _BackgroundSum(torch.autograd.Function):
-    """Σ_y w_y log(value_y · scale + smooth_y), with derivatives by shift = log scale and smooth."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        values: Tensor,
-        scale: Tensor,
-        shift: Tensor,
-        smooth: Tensor,
-        weights: Tensor,
-        basis: Basis,
-        parts: _PartsOf,
-    ) -> Tensor:
-        total, by_smooth = torch.zeros_like(scale), torch.zeros_like(smooth)
-        for part in parts:
-            mixed = _mix(values[part], scale[part], smooth[part], weights[part], basis)
-            total[part] = _project(mixed.log(), weights[part], basis)
-            by_smooth[part] = _smooth_gradient(mixed.reciprocal_(), weights[part], basis)
-        # value · scale = sum − smooth, so this needs no further pass over the values.
-        ctx.save_for_backward((weights - smooth * by_smooth).sum(dim=-1), by_smooth)
-        return total
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        by_shift, by_smooth = ctx.saved_tensors
-        return None, None, by_shift * grads[0], by_smooth * grads[0][..., None], *[None] * 3
 
 
 def _slow_sum(
@@ -392,60 +367,7 @@ def _slow_sum(
     # What the guess says of x and z is not asked for.
     guess = _Guess.of(tables, weights, _LogitStatistics(known, known, known, logits[..., -1]), t)
     level, log_smooth, shift = guess.relative()
-    matrix = _matrix(guess.basis, background)
+    matrix = matrix_of(guess.basis, background)
     smooth = logsumexp(log_smooth[..., None] + matrix.log(), dim=-2)
     values = logaddexp(logits[..., :-1] + shift[..., None], smooth)
     return weighted(background @ matrix, values).sum(dim=-1) + level * background.sum(dim=-1)
-
-
-def _parts(values: Tensor, valid: Bool[Tensor, "batch length"]) -> _PartsOf:
-    """Some sequences at a time, without the padding that they share.
-
-    On a CPU so few that what is done to them stays in the processor's cache.
-    """
-    most = _CACHE_NUMBERS if values.device.type == "cpu" else values.numel()
-    rows = max(1, most // max(1, values.shape[1:].numel()))
-    ends = valid.sum(dim=1).tolist()
-    return [
-        (slice(first, first + rows), slice(0, max(ends[first : first + rows])))
-        for first in range(0, len(values), rows)
-    ]
-
-
-def _mix(values: Tensor, scale: Tensor, smooth: Parts, weights: Parts, basis: Basis) -> Tensor:
-    """value_y · scale + smooth_y."""
-    mixed = values * scale[..., None]
-    mixed += _expand(smooth, basis)
-    if smooth.shape[-1] > 1:
-        # Beside points and given parts the background may be 0 and an exponential underflow;
-        # no weight is there.
-        mixed.masked_fill_(_expand(weights, basis) == 0, 1.0)
-    return mixed
-
-
-def _matrix(basis: Basis, like: Tensor) -> Float[Tensor, "parts tokens"]:
-    """The parts as rows."""
-    every = torch.arange(basis.vocab_size, device=like.device)
-    return basis.densities(every).T.to(like.dtype)
-
-
-def _expand(weights: Parts, basis: Basis) -> Tensor:
-    """Mixture weights to values for each token, one column where only the uniform part is there."""
-    if weights.shape[-1] == 1:
-        return weights / basis.vocab_size
-    return weights @ _matrix(basis, weights)
-
-
-def _project(values: Tensor, weights: Parts, basis: Basis) -> Rows:
-    """Σ_y (mixture weight of y) · value_y."""
-    if weights.shape[-1] == 1:
-        return weights[..., 0] / basis.vocab_size * values.sum(dim=-1)
-    return (weights * (values @ _matrix(basis, values).T)).sum(dim=-1)
-
-
-def _smooth_gradient(inverse: Tensor, scaled: Parts, basis: Basis) -> Parts:
-    """Σ_y (mixture weight of y) / value_y · part_y for each part."""
-    if scaled.shape[-1] == 1:
-        return scaled * inverse.sum(dim=-1, keepdim=True) / basis.vocab_size**2
-    matrix = _matrix(basis, inverse)
-    return (inverse * (scaled @ matrix)) @ matrix.T

@@ -159,8 +159,8 @@ def _needs_signs(console: Console) -> bool:
 
 
 def _single_draws(denoiser: Denoiser, source: str, **settings: Any) -> list[str]:
-    from indel.text8_alphabet import normalize_text8
     from indel.text_repair.paper_way import paper_draws
+    from indel.vocabularies.text8_alphabet import normalize_text8
 
     return paper_draws(denoiser, normalize_text8(source, strip_accents=True), **settings)
 

@@ -55,8 +55,9 @@ _PROCESSES: dict[str, Process] = {
 _RATED = ("insert-delete", "mask-insert-delete", "mask-delete-only")
 """Processes whose name ends in the rate of deletion."""
 _RATE = re.compile(rf"({'|'.join(_RATED)})-(0\.\d{{1,6}})")
-_COUNTED = re.compile(r"(in-place-uniform|in-place-gaussian|insert-delete-0\.\d{1,6})-counts")
-"""Processes whose network may start from counts."""
+_COUNTED = ("in-place-uniform", "in-place-gaussian", "insert-delete")
+"""Processes whose network may start from counts; then their name ends so:"""
+_COUNTS = "-counts"
 
 NAMES = (*_PROCESSES, *(f"{name}-RATE" for name in _RATED), "insert-delete-RATE-counts")
 """What `--processes` takes; RATE is a number such as 0.6."""
@@ -84,19 +85,24 @@ def process_of(name: str) -> Process:
     >>> process_of("insert-delete-0.4").options
     {'process': 'insert-delete', 'rate': 0.4}
     """
-    if name in _PROCESSES:
-        return _PROCESSES[name]
-    counted = _COUNTED.fullmatch(name)
-    if counted is not None:
-        plain = process_of(counted[1])
+    plain = _without_counts(name.removesuffix(_COUNTS))
+    if plain is not None and not name.endswith(_COUNTS):
+        return plain
+    if plain is not None and plain.options.get("process") in _COUNTED:
         return replace(plain, options={**plain.options, "counts": True})
-    found = _RATE.fullmatch(name)
-    if found is not None and float(found[2]) > 0:
-        return Process(_DIFFUSION, {"process": found[1], "rate": float(found[2])})
     hint = checks.closest(name, [*_PROCESSES, *USUAL]) or "."
     raise ValueError(
         f"there is no process {name!r}{hint} There are {', '.join(NAMES)}, with a RATE such as 0.6"
     )
+
+
+def _without_counts(name: str) -> Process | None:
+    if name in _PROCESSES:
+        return _PROCESSES[name]
+    found = _RATE.fullmatch(name)
+    if found is None or float(found[2]) == 0:
+        return None
+    return Process(_DIFFUSION, {"process": found[1], "rate": float(found[2])})
 
 
 def build_method(

@@ -17,8 +17,8 @@ from indel.data.errors import DataError
 from indel.data.hub_records import DataFiles, open_records
 from indel.data.streams import BatchStream, Split
 from indel.randomness import RowSeeds, seeds_for
-from indel.text8_alphabet import normalize_text8
 from indel.vocabularies import ByteVocabulary, Vocabulary
+from indel.vocabularies.text8_alphabet import normalize_text8
 
 TokenRow = Int[Tensor, " _"]
 

@@ -17,8 +17,8 @@ from indel.data.chunks import ChunkStream, MappedFile
 from indel.data.errors import DataError, DataUnavailable
 from indel.data.sequences import found_vocabulary
 from indel.data.streams import Split
-from indel.text8_alphabet import normalize_text8
 from indel.vocabularies import CharacterVocabulary, TokenizerVocabulary, Vocabulary
+from indel.vocabularies.text8_alphabet import normalize_text8
 
 _PIECE = 1 << 18  # bytes; memory stays within some twenty times this, however long the files
 _ENCODING_VERSION = 1  # part of the name of a cached file: raise it when encoding changes

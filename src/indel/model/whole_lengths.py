@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from indel.model.automata import Automaton
+from indel.process.counts import sum_distribution
 
 _OTHERWISE = 1e-3
 """The share of sequences that may have any length: a frozen part may be longer than all data."""
@@ -71,7 +72,7 @@ def weighed_gaps(
     for k in range(each.shape[1]):
         others = nothing.expand(len(law), -1)
         for j in range(each.shape[1]):
-            others = others if j == k else _of_sum(others, each[:, j])
+            others = others if j == k else sum_distribution(others, each[:, j])
         weighed = each[:, k] * (of_rest @ others[..., None])[..., 0]
         total = weighed.sum(dim=1, keepdim=True)
         weighed = functional.pad(weighed / total, (0, max(0, law.shape[2] - len(weights))))
@@ -88,14 +89,4 @@ def _of_rest(
     whole = frozen[:, None, None] + numbers[:, None] + numbers
     padded = functional.pad(weights, (0, 1))
     found: Tensor = padded[whole.clamp_max(len(weights))]
-    return found
-
-
-def _of_sum(
-    one: Float[Tensor, "batch lengths"], other: Float[Tensor, "batch lengths"]
-) -> Float[Tensor, "batch lengths"]:
-    """The law of the sum of two independent numbers, as far as it goes."""
-    count = one.shape[1]
-    spectrum = torch.fft.rfft(one, 2 * count) * torch.fft.rfft(other, 2 * count)
-    found: Tensor = torch.fft.irfft(spectrum, 2 * count)[:, :count].clamp_min(0.0)
     return found

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 
 from indel.process.tables import JumpTables
 
@@ -193,6 +194,24 @@ def prob_binomial(
 ) -> Float[Tensor, "..."]:
     """Binomial(count; trials, prob)."""
     return logp_binomial(count, trials, prob).exp()
+
+
+def sum_distribution(
+    first: Float[Tensor, "rows counts"], second: Float[Tensor, "rows counts"]
+) -> Float[Tensor, "rows counts"]:
+    """The law of the sum of two independent numbers, row by row, cut at the same width.
+
+    P(m + n = k) = Σ_{n ≤ k} P(m = k − n) P(n), without a Fourier transform, whose rounding errors
+    would hide small probabilities.
+
+    >>> coin = torch.tensor([[0.5, 0.5, 0.0]], dtype=torch.float64)
+    >>> sum_distribution(coin, coin).tolist()
+    [[0.25, 0.5, 0.25]]
+    """
+    rows, width = first.shape
+    shifts = functional.pad(first, (width - 1, 0))
+    found: Tensor = functional.conv1d(shifts[None], second.flip(1)[:, None], groups=rows)[0]
+    return found
 
 
 def _shifted_negative_binomial(

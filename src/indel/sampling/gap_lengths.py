@@ -22,7 +22,7 @@ from torch import Tensor
 
 from indel.model.length import LengthTable
 from indel.process import Schedule
-from indel.process.counts import logp_negative_binomial, prob_binomial
+from indel.process.counts import logp_negative_binomial, prob_binomial, sum_distribution
 from indel.randomness import Randomness, index_at, uniform
 from indel.sampling.patterns import Pattern
 
@@ -173,7 +173,7 @@ def draw_start(
     # rest[j]: the total weight of the gaps from j on, by how many tokens they have together.
     rest = [nothing]
     for weights in each.flip(0):
-        rest.append(_convolved(weights, rest[-1]))
+        rest.append(sum_distribution(weights[None], rest[-1][None])[0])
     rest.reverse()
     totals = torch.arange(room + 1, device=psi.device)
     logp = rest[0][: room + 1].log()
@@ -249,25 +249,9 @@ def _length_laws(schedule: Schedule, limit: int) -> list[Float[Tensor, "first co
         )
         more = torch.tensor(step.insert, dtype=torch.float64)
         inserts = logp_negative_binomial(numbers, numbers[:, None] + 1, more).exp()
-        law = law @ _sums(kept, inserts)
+        law = law @ sum_distribution(kept, inserts)
         laws.append(law)
     return laws
-
-
-def _sums(
-    first: Float[Tensor, "rows counts"], second: Float[Tensor, "rows counts"]
-) -> Float[Tensor, "rows counts"]:
-    """The law of a sum of two independent numbers, row by row, cut at the same width."""
-    width, total = first.shape[1], torch.zeros_like(first)
-    for number in range(width):
-        total[:, number:] += first[:, number, None] * second[:, : width - number]
-    return total
-
-
-def _convolved(
-    first: Float[Tensor, " counts"], second: Float[Tensor, " counts"]
-) -> Float[Tensor, " counts"]:
-    return _sums(first[None], second[None])[0]
 
 
 def _is_exact(schedule: Schedule) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
-from indel.text8_alphabet import normalize_text8
+from indel.vocabularies.text8_alphabet import normalize_text8
 
 LONGEST_WORD = 100
 """A word or an address of more characters than this is none; the model is not shown it."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
 
-from indel.text8_alphabet import normalize_text8
+from indel.vocabularies.text8_alphabet import normalize_text8
 
 Checker = Callable[[Sequence[str]], list[str]]
 """Corrects lines of words in a–z."""

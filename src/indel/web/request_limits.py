@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from indel.text8_alphabet import normalize_text8
+from indel.vocabularies.text8_alphabet import normalize_text8
 
 SEEDS = 2**32 - 1
 
