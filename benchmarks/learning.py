@@ -7,7 +7,9 @@ Each recipe is trained by `indel train` in a process of its own with one thread,
 time, the recipes of one task in turn. Steps are chosen so that they take the budget: a few steps
 measure what one costs, compilation left out. The CPU seconds of a row are those of its steps and
 of counting contexts before the first one, without validation.
-`before` is trained for --minutes, all other recipes for --fast-minutes. A row that is in --out
+`before` is trained for --minutes, all other recipes for --fast-minutes. `now` is the preset and
+`network` the preset without counts; t5, no-biases and so on change one ingredient of `now`,
+network-t5, network-no-biases and so on the same one of `network`. A row that is in --out
 already is not trained again, so a benchmark that was stopped goes on.
 """
 
@@ -39,6 +41,16 @@ TASKS: dict[str, Settings] = {
     "text8-0": {"process.rate": 0.0, "validation.num_times": 4},
 }
 
+Recipe = dict[str, Settings]
+"""What differs from the preset, for each kind of task that the recipe is for."""
+
+
+def both(**settings: Any) -> Recipe:
+    """The same for both tasks; in names of settings `__` is the dot."""
+    found = {name.replace("__", "."): value for name, value in settings.items()}
+    return {"arithmetic": found, "text8": found}
+
+
 # The recipe of version 0.1: T5's stack, Muon, a cosine, an average of the weights.
 _BEFORE: Settings = {
     "model.backbone": "t5",
@@ -49,7 +61,41 @@ _BEFORE: Settings = {
     "optimizer.average_decay": 0.998,
     "training.compile": False,
 }
-RECIPES: dict[str, dict[str, Settings]] = {
+# One ingredient less, or another value, each.
+INGREDIENTS: dict[str, Recipe] = {
+    # The stack of T5 is not compiled: compare it with not-compiled too.
+    "t5": both(model__backbone="t5", training__compile=False),
+    "no-biases": both(model__local_biases=False),
+    "no-sines": {"arithmetic": {"model.embedding_init": "normal"}},
+    "geometric-sines": {"arithmetic": {"model.embedding_init": "sines"}},
+    "slow-embeddings": {"arithmetic": {"optimizer.embedding_learning_rate": 0.001}},
+    "no-trigrams": {"text8": {"model.trigrams": 0}},
+    "four-heads": {"arithmetic": {"model.num_heads": 4, "model.head_width": 32}},
+    "eight-heads": {"text8": {"model.num_heads": 8, "model.head_width": 24}},
+    "not-compiled": both(training__compile=False),
+    "cosine": both(optimizer__schedule="cosine"),
+    # The embeddings keep their rate; 0.001 is what others take for matrices of this size.
+    "adamw": {
+        "arithmetic": {
+            "optimizer.name": "adamw",
+            "optimizer.learning_rate": 0.001,
+            "optimizer.embedding_learning_rate": 0.01,
+        },
+        "text8": {
+            "optimizer.name": "adamw",
+            "optimizer.learning_rate": 0.001,
+            "optimizer.embedding_learning_rate": 0.003,
+        },
+    },
+    "muon-0.01": {"text8": {"optimizer.muon_learning_rate": 0.01}},
+    "muon-0.02": {"arithmetic": {"optimizer.muon_learning_rate": 0.02}},
+    "muon-0.03": {"arithmetic": {"optimizer.muon_learning_rate": 0.03}},
+    "batch-16": both(training__batch_size=16),
+    "times-by-size": both(training__times="term-size"),
+}
+# With counts the network hardly matters, so what it is made of is compared without them.
+NETWORK: Recipe = both(model__contexts=0)
+RECIPES: dict[str, Recipe] = {
     "before": {
         "arithmetic": {
             **_BEFORE,
@@ -59,50 +105,15 @@ RECIPES: dict[str, dict[str, Settings]] = {
         },
         "text8": {**_BEFORE, "model.head_width": 48, "model.trigrams": 0},
     },
-    "now": {"arithmetic": {}, "text8": {}},
-    # One ingredient less, or another value, each.
-    "no-counts": {
-        "arithmetic": {"model.contexts": 0},
-        "text8": {"model.contexts": 0},
-    },
-    "t5": {
-        "arithmetic": {"model.backbone": "t5"},
-        "text8": {"model.backbone": "t5"},
-    },
-    "no-biases": {
-        "arithmetic": {"model.local_biases": False},
-        "text8": {"model.local_biases": False},
-    },
-    "no-sines": {"arithmetic": {"model.embedding_init": "normal"}},
-    "geometric-sines": {"arithmetic": {"model.embedding_init": "sines"}},
-    "whole-sines": {"arithmetic": {"model.embedding_init": "whole-sines"}},
-    "slow-embeddings": {"arithmetic": {"optimizer.embedding_learning_rate": 0.001}},
-    "whole-sines-slow-embeddings": {
-        "arithmetic": {
-            "model.embedding_init": "whole-sines",
-            "optimizer.embedding_learning_rate": 0.001,
-        }
-    },
-    "no-trigrams": {"text8": {"model.trigrams": 0}},
-    "four-heads": {"arithmetic": {"model.num_heads": 4, "model.head_width": 32}},
-    "eight-heads": {"text8": {"model.num_heads": 8, "model.head_width": 24}},
-    "not-compiled": {
-        "arithmetic": {"training.compile": False},
-        "text8": {"training.compile": False},
-    },
-    "muon-0.01": {"text8": {"optimizer.muon_learning_rate": 0.01}},
-    "muon-0.02": {"arithmetic": {"optimizer.muon_learning_rate": 0.02}},
-    "muon-0.03": {"arithmetic": {"optimizer.muon_learning_rate": 0.03}},
-    "batch-16": {
-        "arithmetic": {"training.batch_size": 16},
-        "text8": {"training.batch_size": 16},
-    },
-    "times-by-size": {
-        "arithmetic": {"training.times": "term-size"},
-        "text8": {"training.times": "term-size"},
+    "now": both(),
+    "network": NETWORK,
+    **INGREDIENTS,
+    **{
+        f"network-{name}": {task: NETWORK[task] | differs for task, differs in recipe.items()}
+        for name, recipe in INGREDIENTS.items()
     },
 }
-CALIBRATION_STEPS = 40
+CALIBRATION_STEPS = 24
 POINTS = 6
 """Validations on a curve."""
 
