@@ -28,11 +28,12 @@ GOOD = [
     *("c1ccccc1", "c1cc[nH]c1", "c1ccoc1", "c1ccncc1", "Cn1cccc1", "O=c1cc[nH]cc1", "O=c1cccc1"),
     *("c1ccc2ccccc2c1", "c1ccc2[nH]ccc2c1", "c1ccn2cccc2c1", "c1ccc(-c2ccccc2)cc1"),
     *("Cc1c[nH]c(=O)[nH]c1=O", "[nH]1cccc1", "F/C=C/F"),
+    *("C1(O)CC1", "C12CC1C2", "C1C2CC12"),
 ]
 BAD = [
     *("C(=O)(=O)C", "O=C(N)=O", "CO(C)C", "CN(C)(C)C", "FC=F", "C#N=C", "FF(C)F"),
     *("c1cccc1", "c1ccccccc1c", "c1ccncc1=O", "c1cncn1", "n1(C)ccccc1", "c1cc(C)(C)ccc1"),
-    "c1cc[nH]cc1",
+    *("c1cc[nH]cc1", "CC1=C1O", "CC1(C)O1", "C1(C1)C", "Cc1cc2c12", "CC11C"),
 ]
 
 

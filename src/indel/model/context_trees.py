@@ -25,7 +25,7 @@ LEAST_GAIN = 12.0
 _COARSE, _FINER_STEPS = 1.5, 7
 """Thresholds of gain are tried by this factor, then in so many steps between the last two."""
 
-_STATES_PER_MEMORY = 5
+_STATES_PER_MEMORY = 3
 """Of what may be too rare as many memories are kept that there are so many states for each."""
 
 Codes = Int[np.ndarray, " _"]

@@ -167,7 +167,7 @@ _MOSES: dict[str, Settings] = {
             "max_length": 80,
             # One row for each group of three of the 27 tokens.
             "trigrams": 27**3,
-            "contexts": 12_000,
+            "contexts": 40_000,
             "remembered_deletions": 2,
         },
         "optimizer": {**_SMALL_OPTIMISER},

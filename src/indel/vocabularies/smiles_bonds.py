@@ -1,9 +1,9 @@
 """Which bonds a SMILES string still has to make, so that it can end as a molecule.
 
-Two things decide that beside its rings and branches: no atom makes more bonds than its valence, and
-aromatic rings have a Kekulé structure, in which each carbon has one double bond. Where the double
-bonds lie is not written, so a string can be read in several ways: what is remembered of it is all
-of them (`Readings`), each with the atoms that are not done yet.
+Three things decide that beside its rings and branches: no atom makes more bonds than its valence,
+no two atoms are bonded twice, and aromatic rings have a Kekulé structure, in which each carbon has
+one double bond. Where the double bonds lie is not written, so a string can be read in several ways:
+what is remembered of it is all of them (`Readings`), each with the atoms that are not done yet.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class Atom(NamedTuple):
     kind: Literal["plain", "unpaired", "paired", "donor"]
     bonds: int
     """The most bonds that it can still make; those of a plain atom count by their order."""
+    rings: frozenset[str] = frozenset()
+    """The rings that begin at it and are open."""
 
     @property
     def is_done(self) -> bool:
@@ -40,7 +42,7 @@ class Atom(NamedTuple):
     def bonded(self, order: int) -> Atom | None:
         """The atom after one more bond; None if it cannot make it."""
         if self.kind == "plain":
-            return Atom("plain", self.bonds - order) if order <= self.bonds else None
+            return self._replace(bonds=self.bonds - order) if order <= self.bonds else None
         if self.bonds == 0 or order > (2 if self.kind == "unpaired" else 1):
             return None
         kind, bonds = self.kind, self.bonds - 1
@@ -48,7 +50,7 @@ class Atom(NamedTuple):
             kind = "paired"
         # The fewer different atoms, the fewer readings.
         used_up = bonds == 0 if kind == "donor" else kind == "paired" and bonds < 2
-        return Atom("plain" if used_up else kind, bonds)
+        return Atom("plain" if used_up else kind, bonds, self.rings)
 
 
 class Reading(NamedTuple):
@@ -62,6 +64,8 @@ class Reading(NamedTuple):
     """The rings that are open, with the order of the bond that will close them."""
     bond: str = ""
     """The bond that was written last."""
+    near: frozenset[str] = frozenset()
+    """The open rings that begin at the atom to which the last one is bonded: it cannot end them."""
 
     def after(self, token: str) -> Iterator[Reading]:
         """The ways to read one more token."""
@@ -69,14 +73,15 @@ class Reading(NamedTuple):
             yield self._replace(bond=token)
         elif token == "(":
             if self.atom is not None:
-                yield self._replace(atom=None, waiting=(*self.waiting, self.atom), bond="")
+                waiting = (*self.waiting, self.atom)
+                yield Reading(None, waiting, self.rings)
         elif token == ")":
             if self.atom is not None and self.atom.is_done and self.waiting:
                 *others, atom = self.waiting
-                yield self._replace(atom=atom, waiting=tuple(others), bond="")
+                yield Reading(atom, tuple(others), self.rings)
         elif token == ".":
             if self.atom is not None and self.atom.is_done:
-                yield self._replace(atom=None, bond="")
+                yield Reading(None, self.waiting, self.rings)
         elif is_atom(token):
             for kind in _kinds(token):
                 yield from self._joined(kind)
@@ -95,12 +100,15 @@ class Reading(NamedTuple):
             if before is None or atom is None:
                 continue
             if in_branch:
-                yield self._replace(atom=atom, waiting=(*self.waiting[:-1], before), bond="")
+                waiting = (*self.waiting[:-1], before)
+                yield Reading(atom, waiting, self.rings, near=before.rings)
             elif before.is_done:
-                yield self._replace(atom=atom, bond="")
+                yield Reading(atom, self.waiting, self.rings, near=before.rings)
 
     def _at_ring(self, digit: str, atom: Atom) -> Iterator[Reading]:
         """A ring is opened or closed; an aromatic bond is a double one if both ends choose so."""
+        if digit in self.near | atom.rings:
+            return
         rings = dict(self.rings)
         chosen = rings.pop(digit, None)
         orders = self._orders(atom, atom)
@@ -108,9 +116,16 @@ class Reading(NamedTuple):
             orders = [chosen] if chosen == 1 or atom.kind == "unpaired" else []
         for order in orders:
             bonded = atom.bonded(order)
-            if bonded is not None:
-                still = rings if chosen is not None else {**rings, digit: order}
-                yield self._replace(atom=bonded, rings=tuple(sorted(still.items())), bond="")
+            if bonded is None:
+                continue
+            if chosen is None:
+                atom_after = bonded._replace(rings=bonded.rings | {digit})
+                still, waiting = {**rings, digit: order}, self.waiting
+            else:
+                atom_after, still = bonded, rings
+                waiting = tuple(each._replace(rings=each.rings - {digit}) for each in self.waiting)
+            rings_after = tuple(sorted(still.items()))
+            yield self._replace(atom=atom_after, waiting=waiting, rings=rings_after, bond="")
 
     def _orders(self, one: Atom, other: Atom) -> list[int]:
         if self.bond in _ORDERS:
@@ -124,9 +139,9 @@ class Readings(frozenset[Reading]):
     def after(self, token: str) -> Readings | OpenStructure:
         """The ways to read one more token; where there is none, what is open.
 
-        >>> Readings([Reading(None)]).after("O").after("=").after("C")
-        Readings({Reading(atom=Atom(kind='plain', bonds=2), waiting=(), rings=(), bond='')})
-        >>> Readings([Reading(None)]).after("F").after("=").after("C")
+        >>> [reading.atom.bonds for reading in START.after("O").after("=").after("C")]
+        [2]
+        >>> START.after("F").after("=").after("C")
         OpenStructure(rings=frozenset(), branches=0)
         """
         found = Readings(new for reading in self for new in reading.after(token))
