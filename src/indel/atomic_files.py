@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and the folder for those that can be made again."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
+
+CACHE = "INDEL_CACHE"
+"""The environment variable that names the folder of what can be made again."""
+
+
+def cache_folder(given: str | os.PathLike[str] | None = None) -> Path:
+    """The folder given, or else that of INDEL_CACHE, or else ~/.cache/indel."""
+    return Path(given or os.environ.get(CACHE) or Path("~", ".cache", "indel")).expanduser()
 
 
 @contextmanager

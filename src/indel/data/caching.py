@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from indel.atomic_files import whole_file
+from indel.atomic_files import CACHE, whole_file
 from indel.data.errors import DataUnavailable
-
-ENVIRONMENT_VARIABLE = "INDEL_CACHE"
-
-
-def cache_folder(given: str | os.PathLike[str] | None = None) -> Path:
-    """The folder given, or else that of INDEL_CACHE, or else ~/.cache/indel."""
-    chosen = given or os.environ.get(ENVIRONMENT_VARIABLE) or Path("~", ".cache", "indel")
-    return Path(chosen).expanduser()
-
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
@@ -30,6 +20,6 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         raise
     except OSError as error:
         raise DataUnavailable(
-            f"cannot write {path}: {error.strerror or error}; set {ENVIRONMENT_VARIABLE} to a "
+            f"cannot write {path}: {error.strerror or error}; set {CACHE} to a "
             "folder that can be written and has room"
         ) from error

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from indel.data.caching import cache_folder, replacing
+from indel.atomic_files import cache_folder
+from indel.data.caching import replacing
 from indel.data.errors import DataError, DataUnavailable
 from indel.data.packed import PackedRows, PackedSequences
 from indel.data.sequences import Sequences

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from indel.data.caching import cache_folder
+from indel.atomic_files import cache_folder
 from indel.data.chunks import ChunkStream, MappedFile, Numbers
 from indel.data.corpora import Corpus
 from indel.data.streams import SPLITS, Split

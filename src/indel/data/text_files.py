@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from indel.data.caching import cache_folder, replacing
+from indel.atomic_files import cache_folder
+from indel.data.caching import replacing
 from indel.data.chunks import ChunkStream, MappedFile
 from indel.data.errors import DataError, DataUnavailable
 from indel.data.sequences import found_vocabulary

@@ -27,6 +27,7 @@ from torch import Tensor
 
 from indel.batch import Batch
 from indel.model.automata import Automaton
+from indel.model.native_passes import Passed, available, native_passes
 from indel.process.tables import JumpTables
 
 _LARGEST_RATIO = 1.0 - 1e-6
@@ -179,8 +180,7 @@ class _Passes:
 
     def posterior(self) -> EditPosterior:
         """Both passes, and at each place their product."""
-        before, reached = self._forward()
-        sources, same = self._backward(before, reached)
+        sources, same, at_length = self._passed()
         channel = self.channel
         by_source = channel.stop * sources.sum(dim=2)
         # Weights of a kind that q cannot make are 0/0: they are 0.
@@ -196,11 +196,36 @@ class _Passes:
             _normalized(numbers, dim=1).permute(2, 0, 1), (0, 0, 0, 1)
         )
         where = self.seen.lengths[:, None, None].expand(-1, 1, self.counts + 1)
-        at_end = self._at_end(before)[:, None]
+        at_end = self._at_end(at_length)[:, None]
         return EditPosterior(
             by_source.permute(2, 0, 1).contiguous(),
             inserted.T.contiguous(),
             deletions.scatter(1, where, at_end),
+        )
+
+    def _passed(self) -> Passed:
+        """What both passes find, by the compiled ones where they can be had."""
+        channel, lengths = self.channel, self.seen.lengths
+        if available(channel.kept.device):
+            return native_passes(
+                self.model,
+                self.lasting,
+                kept=channel.kept,
+                pair=channel.pair,
+                insert=channel.insert,
+                delete=channel.delete,
+                stop=channel.stop,
+                lengths=lengths,
+                remembered=self.remembered,
+                deleting=self.deleting,
+            )
+        before, reached = self._forward()
+        sources, same = self._backward(before, reached)
+        places = enumerate(lengths.tolist())
+        return Passed(
+            sources,
+            same,
+            torch.stack([before[length][:, row] for row, length in places], dim=1),
         )
 
     def _forward(
@@ -306,10 +331,8 @@ class _Passes:
             found[..., told:, :] = weights[..., -1:, :] * (1.0 - ratio) * ratio ** further[:, None]
         return found
 
-    def _at_end(self, before: list[Float[Tensor, "states batch"]]) -> Float[Tensor, "batch counts"]:
-        """P(n) in the slot before the end."""
-        places = enumerate(self.seen.lengths.tolist())
-        last = torch.stack([before[length][:, row] for row, length in places], dim=1)
+    def _at_end(self, last: Float[Tensor, "states batch"]) -> Float[Tensor, "batch counts"]:
+        """P(n) in the slot before the end, from A at the end."""
         delete = self._delete_at_end()
         weights = (self.model.end @ last)[None]
         if self.deleting:

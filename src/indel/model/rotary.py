@@ -213,4 +213,7 @@ def _rotated(
     x: Float[Tensor, "batch heads length width"], cos: Tensor, sin: Tensor
 ) -> Float[Tensor, "batch heads length width"]:
     first, second = x.chunk(2, dim=-1)
-    return torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1)
+    # torch 2.13 compiles the gradient of cat([first·cos − second·sin, …]) to NaN for bfloat16 and
+    # heads of 64; of this form it does not.
+    turned = torch.cat([-second, first], dim=-1)
+    return x * torch.cat([cos, cos], dim=-1) + turned * torch.cat([sin, sin], dim=-1)

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.progress import track
 
-from indel.data.caching import cache_folder, replacing
+from indel.atomic_files import cache_folder
+from indel.data.caching import replacing
 from indel.molecules.chemistry import molecule, rdkit
 from indel.molecules.fingerprints import BITS, fingerprints
 from indel.molecules.parts import fragments, scaffold

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from indel.data.caching import cache_folder
+from indel.atomic_files import cache_folder
 
 
 def keep_compiled_code() -> None:
