@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "indel"
 
 FOUNDATION = {
     *("batch", "vocabularies", "randomness", "log_space", "levenshtein"),
-    *("atomic_files", "extras", "checks", "sharing"),
+    *("atomic_files", "extras", "checks", "sharing", "processor"),
 }
 ALLOWED: dict[str, set[str]] = {
     **{room: {"extras", "batch", "randomness", "checks"} for room in FOUNDATION},

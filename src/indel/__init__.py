@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from indel.processor import avoid_hidden_tiles as _avoid_hidden_tiles
+
 if TYPE_CHECKING:
     from indel import process
     from indel.api.basics import denoise_from, evaluate, generate, loss
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     from indel.vocabularies.text8_alphabet import normalize_text8
 
 __version__ = "0.2.0"
+
+# Before torch computes anything.
+_avoid_hidden_tiles()
 
 _HOMES = {
     # the forward process q

@@ -10,6 +10,7 @@ from typing import BinaryIO
 from indel.atomic_files import CACHE, whole_file
 from indel.data.errors import DataUnavailable
 
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Write a file of the cache whole or not at all; an error says where else it could lie."""

@@ -13,8 +13,10 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -26,12 +28,14 @@ from torch.nn import functional
 
 from indel.atomic_files import cache_folder
 from indel.model.automata import Automaton
+from indel.processor import instructions
 
 SWITCH = "INDEL_NATIVE"
-_LANES = 16
 _SOURCE = Path(__file__).with_name("edit_passes.c")
 _FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 _SECONDS = 120
+_FREE: deque[Tensor] = deque(maxlen=4)
+"""Room that no call uses at the moment; deques may be shared by threads."""
 
 
 class Passed(NamedTuple):
@@ -85,12 +89,14 @@ def native_passes(
     assert library is not None
     length, symbols, rows = kept.shape
     states, kinds = len(model.end), remembered + 2 if deleting else 1
-    blocks = -(-rows // _LANES)
-    given = [_in_blocks(each, blocks) for each in (kept, pair, insert, delete, stop)]
-    lengths = _in_blocks(lengths.int(), blocks)
-    sources = torch.empty(blocks, length, symbols - 1, kinds, _LANES)
-    same = torch.empty(blocks, length, _LANES)
-    at_length = torch.empty(blocks, states, _LANES)
+    lanes = library.lanes()
+    blocks = -(-rows // lanes)
+    given = [_in_blocks(each, lanes) for each in (kept, pair, insert, delete, stop)]
+    lengths = _in_blocks(lengths.int(), lanes)
+    sources = torch.empty(blocks, length, symbols - 1, kinds, lanes)
+    same = torch.empty(blocks, length, lanes)
+    at_length = torch.empty(blocks, states, lanes)
+    needed = lanes * library.workspace(states, length, remembered)
     arrays = [*_rows_of(model.frequent)[:2], *_rows_of(model.transposed)[:2]]
     arrays += [model.frequent.values(), model.transposed.values(), model.rest, model.common]
     arrays += [model.end, model.stationary, lasting, model.last.int()]
@@ -99,31 +105,37 @@ def native_passes(
         states, symbols - 1, *(each.data_ptr() for each in whole), ctypes.c_float(model.survival)
     )
 
-    def do(block: int) -> int:
+    def do(block: int) -> None:
         pointers = (each[block].data_ptr() for each in (*given, lengths))
         channel = _Channel(length, remembered, int(deleting), *pointers)
-        out = (ctypes.c_void_p(each[block].data_ptr()) for each in (sources, same, at_length))
-        failed: int = library.edit_passes(ctypes.byref(counts), ctypes.byref(channel), *out)
-        return failed
+        with _borrowed(needed) as room:
+            into = (room, *(each[block] for each in (sources, same, at_length)))
+            addresses = (ctypes.c_void_p(each.data_ptr()) for each in into)
+            library.edit_passes(ctypes.byref(counts), ctypes.byref(channel), *addresses)
 
-    if any(_each(do, blocks)):
-        raise MemoryError(f"no memory for {states:,} contexts at {length:,} tokens of {rows} rows")
+    # As many blocks at once as torch may use threads.
+    with ThreadPoolExecutor(max(1, min(blocks, torch.get_num_threads()))) as pool:
+        list(pool.map(do, range(blocks)))
     return Passed(_joined(sources, rows), _joined(same, rows), _joined(at_length, rows))
 
 
-def _each(do, blocks: int) -> Sequence[int]:  # type: ignore[no-untyped-def]
-    """One block after the other, or as many at once as torch may use threads."""
-    threads = min(blocks, torch.get_num_threads())
-    if threads < 2:
-        return [do(block) for block in range(blocks)]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(do, range(blocks)))
+@contextmanager
+def _borrowed(numbers: int) -> Iterator[Float[Tensor, " numbers"]]:
+    """Room that is kept for the next call: to get it from the system takes as long as to use it."""
+    try:
+        room = _FREE.pop()
+    except IndexError:
+        room = torch.empty(0)
+    if len(room) < numbers:
+        room = torch.empty(numbers)
+    yield room
+    _FREE.append(room)
 
 
-def _in_blocks(values: Tensor, blocks: int) -> Tensor:
+def _in_blocks(values: Tensor, lanes: int) -> Tensor:
     """(…, batch) as (blocks, …, lanes), with zeros in lanes that no row has."""
-    missing = blocks * _LANES - values.shape[-1]
-    padded = functional.pad(values, (0, missing)).unflatten(-1, (blocks, _LANES))
+    padded = functional.pad(values, (0, -values.shape[-1] % lanes))
+    padded = torch.unflatten(padded, -1, (-1, lanes))
     return padded.movedim(-2, 0).contiguous()
 
 
@@ -144,7 +156,7 @@ def _library() -> ctypes.CDLL | None:
         return None
     code = _SOURCE.read_bytes()
     # Code for one processor does not run on all others that see the same cache.
-    made_for = "\0".join((compiler, *_FLAGS, platform.machine(), _processor())).encode()
+    made_for = "\0".join((compiler, *_FLAGS, platform.machine(), instructions())).encode()
     name = f"edit-passes-{hashlib.sha256(code + made_for).hexdigest()[:16]}.so"
     path = cache_folder() / "compiled" / name
     try:
@@ -153,7 +165,9 @@ def _library() -> ctypes.CDLL | None:
         library = ctypes.CDLL(str(path))
     except (OSError, subprocess.SubprocessError):
         return None
-    library.edit_passes.restype = ctypes.c_int
+    library.edit_passes.restype = None
+    library.workspace.argtypes = [ctypes.c_int64] * 3
+    library.workspace.restype = ctypes.c_int64
     return library
 
 
@@ -164,12 +178,3 @@ def _compile(compiler: str, path: Path) -> None:
         command = [compiler, *_FLAGS, str(_SOURCE), "-o", str(made)]
         subprocess.run(command, check=True, capture_output=True, timeout=_SECONDS)
         made.replace(path)
-
-
-def _processor() -> str:
-    """What tells processors with other instructions apart."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line for line in lines if line.startswith(("flags", "Features"))), "")

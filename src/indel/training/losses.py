@@ -15,10 +15,10 @@ from indel.bound.conditional import conditional_loss
 from indel.bound.objective import Objective
 from indel.model import Denoiser, DenoiserOutput
 from indel.model.gap_network import MarkedDenoise
+from indel.processor import has_bfloat16
 from indel.randomness import split
 from indel.training.batches import MicroBatch
 from indel.training.config import TrainingSection
-from indel.training.precision import has_bfloat16
 
 PARTS = ("loss", "tokens", "deletions", "forward", "length")
 """The loss of a sequence, and what it is the sum of."""

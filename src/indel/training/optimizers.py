@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from indel.model.noise_levels import NoiseLevelEmbedding
+from indel.processor import has_bfloat16
 from indel.training.config import OptimizerSection
-from indel.training.precision import has_bfloat16
 
 # Keller Jordan's quintic: four steps bring singular values from [1e−2, 1] to about [0.7, 1.2].
 _QUINTIC = (3.4445, -4.7750, 2.0315)
