@@ -150,6 +150,25 @@ def test_a_small_comparison_leaves_tables_and_is_not_done_again(
     assert page.read_text() == "no marks"
 
 
+@pytest.mark.usefixtures("small")
+def test_data_may_move(tmp_path: Path) -> None:
+    """Where the data lies is no part of a comparison's settings."""
+    book = tmp_path / "book.txt"
+    book.write_text("the cat sat on the mat and the dog sat on the log " * 200)
+    for cache in ("here", "there"):
+        comparison = runs.Comparison(
+            f"file:{book}",
+            ["autoregressive"],
+            budget=0.01,
+            seeds=1,
+            out=tmp_path / "out",
+            scale="tiny",
+            options={"cache": str(tmp_path / cache), "chunk_length": 16},
+        )
+        comparison._agree_on_settings(comparison.open(0))
+    assert str(tmp_path / "here") not in (tmp_path / "out" / "comparison.json").read_text()
+
+
 def likelihoods(out: Path) -> dict[str, Any]:
     found = read_results(out).runs
     return {name: records[0]["measures"] for name, records in found.items()}

@@ -38,6 +38,8 @@ from indel.vocabularies import IntegerVocabulary
 SETTINGS = "comparison.json"
 RUNS = "runs"
 RECORD = "record.json"
+_WHERE = ("path", "cache")
+"""Options that say where the data lies; what it is, its fingerprint says."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,11 @@ class Comparison:
         """Refuse a folder with another comparison, otherwise say what this one is."""
         asked = {
             "data": self.data,
-            "data_options": {name: _plain(value) for name, value in self.data_options.items()},
+            "data_options": {
+                name: _plain(value)
+                for name, value in self.data_options.items()
+                if name not in _WHERE
+            },
             "data_fingerprint": data.fingerprint(),
             "scale": self.scale,
             "budget_minutes": self.budget,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Int, Integer
 from numpy.typing import NDArray
 
 from indel.batch import Batch
@@ -98,7 +98,7 @@ class ChunkStream(BatchStream):
         text: str = codes[self.tokens(split)].tobytes().decode("utf-32-le")
         return text
 
-    def tokens(self, split: Split) -> Int[np.ndarray, " length"]:
+    def tokens(self, split: Split) -> Integer[np.ndarray, " length"]:
         """A whole split."""
         start, stop = self._spans[split]
         numbers = self._text.numbers[start:stop]
