@@ -30,6 +30,7 @@ types: $(DEVELOPED)
 bench: $(DEVELOPED)
 	$(BIN)/python benchmarks/process.py
 	$(BIN)/python benchmarks/objective.py
+	$(BIN)/python benchmarks/count_prior.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/edit_choices.py
 	$(BIN)/python benchmarks/page.py

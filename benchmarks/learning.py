@@ -69,7 +69,7 @@ INGREDIENTS: dict[str, Recipe] = {
     "no-sines": {"arithmetic": {"model.embedding_init": "normal"}},
     "geometric-sines": {"arithmetic": {"model.embedding_init": "sines"}},
     "slow-embeddings": {"arithmetic": {"optimizer.embedding_learning_rate": 0.001}},
-    "no-trigrams": {"text8": {"model.trigrams": 0}},
+    "trigrams": {"text8": {"model.trigrams": 31**3}},
     "four-heads": {"arithmetic": {"model.num_heads": 4, "model.head_width": 32}},
     "eight-heads": {"text8": {"model.num_heads": 8, "model.head_width": 24}},
     "not-compiled": both(training__compile=False),

@@ -113,9 +113,8 @@ _TEXT8: dict[str, Settings] = {
             "head_width": 48,
             "feedforward_width": 768,
             "max_length": 127,
-            # One row for each group of three of the 31 tokens.
-            "trigrams": 31**3,
-            "contexts": 12_000,
+            # Most groups of four letters and many of six: more cost time in proportion.
+            "contexts": 30_000,
             "remembered_deletions": 1,
         },
         "optimizer": {**_SMALL_OPTIMISER},
