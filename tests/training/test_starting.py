@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from indel import load
 from indel.cli import app
 from indel.training import TrainingError, train
+from indel.training.starting import take_weights
 from support.small_runs import VERY_SMALL, final, very_small
 
 
@@ -38,6 +39,24 @@ def test_resuming_keeps_what_was_learned_since_the_start(tmp_path: Path) -> None
     train(very_small(model__start=start), tmp_path / "parts", resume=True)
     whole, parts = final(tmp_path / "whole").weights, final(tmp_path / "parts").weights
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
+
+
+def test_counts_of_other_contexts_and_groups_of_three_stay_behind(tmp_path: Path) -> None:
+    config = very_small(model__contexts=40, model__trigrams=100)
+    first = config.denoiser(config.open_data())
+    assert first.prior is not None
+    torch.nn.init.constant_(first.prior.share, 0.3)
+    first.prior.common.fill_(7.0)
+    first.save_pretrained(tmp_path / "model")
+    config = very_small(model__contexts=60)
+    second = config.denoiser(config.open_data())
+    take_weights(second, str(tmp_path / "model"))
+    assert second.prior is not None
+    assert second.trigrams is None
+    assert torch.equal(second.embedding.weight, first.embedding.weight)
+    assert torch.equal(second.prior.share, first.prior.share)
+    assert len(second.prior.last) == 60
+    assert float(second.prior.common.sum()) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

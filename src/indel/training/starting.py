@@ -11,7 +11,8 @@ def take_weights(denoiser: Denoiser, start: str) -> None:
 
     The forward process may differ, but not its number of steps if the network is told t. Marks of
     frozen tokens, tables of lengths of other numbers of steps, and counts stay as they are where
-    the other model has none; counts that it has come along.
+    the other model has none; counts that it has come along if they are of as many contexts, and a
+    table of groups of three tokens is left behind where this model has none.
     """
     try:
         found = Denoiser.from_pretrained(start)
@@ -19,14 +20,17 @@ def take_weights(denoiser: Denoiser, start: str) -> None:
         raise TrainingError(f"model.start = {start!r}: {error}") from error
     for what in ("vocabulary", "backbone", "time_embedding", "trigrams"):
         theirs, ours = getattr(found.config, what), getattr(denoiser.config, what)
-        if theirs != ours:
+        if theirs != ours and (what, ours) != ("trigrams", 0):
             raise TrainingError(
                 f"model.start = {start!r} has another {what} than this run: {theirs!r:.200}, "
                 f"not {ours!r:.200}"
             )
     wanted = denoiser.state_dict()
     theirs = {**wanted, **found.state_dict()}
-    may_differ = ("marks.", "other_lengths.", "prior.")
+    if denoiser.prior is not None and found.config.contexts != denoiser.config.contexts:
+        # Counts of other contexts; how far to trust counts comes along.
+        theirs |= {f"prior.{name}": each for name, each in denoiser.prior.named_buffers()}
+    may_differ = ("marks.", "other_lengths.", "prior.", "trigrams.")
     weights = {
         name: weight
         for name, weight in theirs.items()
