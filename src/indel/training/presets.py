@@ -118,7 +118,7 @@ _TEXT8: dict[str, Settings] = {
             "remembered_deletions": 1,
         },
         "optimizer": {**_SMALL_OPTIMISER},
-        # Six core-hours.
+        # Ten core-hours, most of them for the counts.
         "training": {"steps": 15_000, "batch_size": 32, "save_every": 250, "compile": True},
         "validation": {"every": 1000, "examples": 128, "num_times": 8, "samples": 8},
     },
