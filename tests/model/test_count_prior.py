@@ -10,7 +10,7 @@ import torch
 
 import indel
 from indel import Batch, CharacterVocabulary, Denoiser, Schedule
-from indel.training import TrainingError, train
+from indel.training import train
 from indel.training.counting import fit_counts
 from indel.training.optimizers import make_optimizers
 from support.small_runs import final, records, very_small
@@ -119,12 +119,14 @@ def test_counts_of_a_model_stay_where_it_starts_a_run(tmp_path: Path) -> None:
     assert torch.equal(model.prior.prob, before)
 
 
-def test_a_run_with_fewer_contexts_than_its_start_is_refused(tmp_path: Path) -> None:
+def test_a_run_with_fewer_contexts_than_its_start_counts_anew(tmp_path: Path) -> None:
     train(very_small(training__steps=1, model__contexts=200), tmp_path / "first")
     start = str(tmp_path / "first" / "checkpoints" / "step-00000001" / "model")
     config = very_small(training__steps=1, model__contexts=100, model__start=start)
-    with pytest.raises(TrainingError, match=r"prior\.source of shape"):
-        train(config, tmp_path / "second")
+    prior = train(config, tmp_path / "second").model.prior
+    assert prior is not None
+    assert len(prior.last) == 100
+    assert prior.fitted
 
 
 @pytest.mark.parametrize(

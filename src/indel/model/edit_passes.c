@@ -230,7 +230,8 @@ void edit_passes(const Model *m, const Channel *c, V *room, V *sources, V *same,
         for (int64_t s = 0; s < N; s++) at_length[s][lane] = last[s][lane];
     }
     /* With a number that the compiler knows its loops are faster. */
-#define BACKWARD(n) backward(m, c, n, before, tails, sources, same, told, message, earlier, each, other)
+#define BACKWARD(n)                                                                              \
+    backward(m, c, n, before, tails, sources, same, told, message, earlier, each, other)
     if (R == 0)
         BACKWARD(0);
     else if (R == 1)

@@ -97,7 +97,7 @@ def native_passes(
     same = torch.empty(blocks, length, lanes)
     at_length = torch.empty(blocks, states, lanes)
     needed = lanes * library.workspace(states, length, remembered)
-    arrays = [*_rows_of(model.frequent)[:2], *_rows_of(model.transposed)[:2]]
+    arrays = [*_rows_of(model.frequent), *_rows_of(model.transposed)]
     arrays += [model.frequent.values(), model.transposed.values(), model.rest, model.common]
     arrays += [model.end, model.stationary, lasting, model.last.int()]
     whole = [each.contiguous() for each in arrays]
@@ -133,10 +133,13 @@ def _borrowed(numbers: int) -> Iterator[Float[Tensor, " numbers"]]:
 
 
 def _in_blocks(values: Tensor, lanes: int) -> Tensor:
-    """(…, batch) as (blocks, …, lanes), with zeros in lanes that no row has."""
+    """(…, batch) as (blocks, …, lanes), with zeros in lanes that no row has.
+
+    Always a copy: a part of another tensor may begin where vectors cannot be read.
+    """
     padded = functional.pad(values, (0, -values.shape[-1] % lanes))
     padded = torch.unflatten(padded, -1, (-1, lanes))
-    return padded.movedim(-2, 0).contiguous()
+    return padded.movedim(-2, 0).clone(memory_format=torch.contiguous_format)
 
 
 def _joined(values: Float[Tensor, "blocks *shape lanes"], rows: int) -> Tensor:
