@@ -15,9 +15,6 @@ from torch import Tensor
 _STEPS = 200
 """After so many tokens the first one is forgotten, or as good as."""
 
-_SORTED_BY = 8
-"""Tokens by which states are sorted."""
-
 LEAST_REST = 1e-15
 """No token is impossible."""
 _LEAST_FOUND_REST = 1e-7
@@ -27,8 +24,6 @@ _LEAST_FOUND_REST = 1e-7
 @dataclass(frozen=True, eq=False)
 class Automaton:
     """p(x_0) = Π p(state after | state before) · p(end | last state), state 0 being the start.
-
-    States 1…K have read one token only; the others are sorted by the latest tokens.
 
     M = S + u ℓᵀ: S has the frequent transitions, and what they leave of a state's probability, ℓ,
     goes to the state of a single token, u. Vectors have a column for each sequence.
@@ -73,10 +68,6 @@ class Automaton:
             taken = torch.zeros_like(end).index_add(0, source, prob)
             # Counts in sixteen bits may add up to a little more than 1.
             rest = (1.0 - end - taken).clamp_min(_LEAST_FOUND_REST)
-        order = _by_latest_tokens(source, target, last, size)
-        place = torch.empty_like(order).scatter_(0, order, torch.arange(states, device=end.device))
-        source, target = place[source], place[target]
-        end, last, rest = end[order], last[order], rest[order]
         read = torch.arange(1, states, device=end.device)
         by_token = _sparse(last[1:], read, torch.ones_like(end[1:]), (size, states))
         model = cls(
@@ -117,27 +108,6 @@ class Automaton:
             survival = float(weights.sum())
             weights = weights / survival
         return replace(self, stationary=weights[:, 0].contiguous(), survival=survival)
-
-
-def _by_latest_tokens(
-    source: Int[Tensor, " transitions"],
-    target: Int[Tensor, " transitions"],
-    last: Int[Tensor, " states"],
-    size: int,
-) -> Int[Tensor, " states"]:
-    """The states after the single tokens sorted by the last token read, then by the one before …
-
-    What leads to a state, and what a token leads to, then lies close together: products read
-    memory in order, and are several times as fast with many states.
-    """
-    first = size + 1
-    rank = last.clone()
-    for _ in range(_SORTED_BY):
-        # States that lead to the same one have read the same token before.
-        before = torch.full_like(rank, size).scatter_reduce(0, target, rank[source], "amin")
-        rank = torch.unique(last * len(last) + before, return_inverse=True)[1]
-    later = torch.argsort(rank[first:], stable=True) + first
-    return torch.cat([torch.arange(first, device=last.device), later])
 
 
 def _add_product(
