@@ -17,6 +17,7 @@ from indel import Batch
 from indel.model import native_passes
 from indel.model.automata import Automaton
 from indel.model.edit_posterior import EditPosterior, HeldPlaces, edit_posterior, gap_posterior
+from indel.native import SWITCH
 from indel.process import Schedule
 
 CPU = torch.device("cpu")
@@ -85,7 +86,7 @@ def test_compiled_passes_agree_with_torch(
         return edit_posterior(model, jump, rows, t, counts=6, remembered=remembered)
 
     compiled = found()
-    monkeypatch.setenv(native_passes.SWITCH, "0")
+    monkeypatch.setenv(SWITCH, "0")
     assert not native_passes.available(CPU)
     close(compiled, found(), rows)
 
@@ -102,7 +103,7 @@ def test_gaps_agree_with_torch(monkeypatch: pytest.MonkeyPatch) -> None:
         return gap_posterior(model, rows, held, counts=6, remembered=1)
 
     compiled = found()
-    monkeypatch.setenv(native_passes.SWITCH, "0")
+    monkeypatch.setenv(SWITCH, "0")
     close(compiled, found(), rows)
 
 

@@ -14,7 +14,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from indel.batch import Batch
-from indel.process.alignments import Lattice
+from indel.process.lattice import Lattice
+from indel.process.probabilities import check_pair
 from indel.process.schedules import Schedule
 from indel.process.transducers import EPSILON, Arc, Transducer, Weight
 
@@ -49,7 +50,8 @@ def log_prob_swapped(
     """
     if not 0 <= swap < 1:
         raise ValueError(f"swap must be at least 0 and below 1, got {swap}")
-    reading = _Reading(Lattice.of(schedule, x_0, x_t, t))
+    times = check_pair(schedule, x_0, x_t, t, first=0)
+    reading = _Reading(Lattice.of(schedule, x_0, x_t, times))
     rows = torch.arange(len(x_0), device=x_0.device)
     before, now = None, reading.start()
     total = now[rows, x_t.lengths]
