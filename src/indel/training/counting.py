@@ -10,8 +10,8 @@ from indel.vocabularies import Vocabulary
 from indel.vocabularies.smiles import SmilesVocabulary
 from indel.vocabularies.smiles_bonds import START, open_structure, remembered_after
 
-TOKENS = 20_000_000
-"""Of the training data; more changes the counts of the kept contexts hardly."""
+TOKENS = 60_000_000
+"""Of the training data: all molecules of MOSES, with which its counts are better by half a nat."""
 _AT_ONCE = 10_000
 
 

@@ -164,9 +164,7 @@ _MOSES: dict[str, Settings] = {
             "head_width": 48,
             "feedforward_width": 768,
             "max_length": 80,
-            # One row for each group of three of the 27 tokens.
-            "trigrams": 27**3,
-            "contexts": 40_000,
+            "contexts": 60_000,
             "remembered_deletions": 2,
         },
         "optimizer": {**_SMALL_OPTIMISER},
