@@ -30,7 +30,7 @@ from indel.model import Denoiser
 from indel.model.denoiser import DenoiserOutput
 from indel.model.length import LengthTable
 from indel.model.reverse import ReverseStep
-from indel.process import Schedule, log_prob
+from indel.process import Schedule, edit_marginals, log_prob, sample_edits
 
 try:
     from indel.bound.objective import Objective
@@ -181,6 +181,17 @@ def compared_jobs() -> dict[str, Callable[[int], list[float]]]:
     def alignments(seed: int) -> list[float]:
         return log_prob(schedule, text, other, t).tolist()
 
+    # At t = T nothing of x_0 is left, and pairs of unrelated texts are impossible.
+    earlier = t.clamp_max(31)
+
+    def drawn(seed: int) -> list[float]:
+        generator = torch.Generator().manual_seed(seed)
+        edits = sample_edits(schedule, text, other, earlier, generator=generator)
+        return edits.source.double().mean(dim=1).tolist()
+
+    def marginals(seed: int) -> list[float]:
+        return edit_marginals(schedule, text, other, earlier).prob_inserted.sum(dim=1).tolist()
+
     return {
         "text8, 64 × 118, K = 28, T = 32: corrupt + loss + gradient": loss_job(
             text, Schedule.paper(28, 32, 0.6), 32, 127
@@ -189,6 +200,8 @@ def compared_jobs() -> dict[str, Callable[[int], list[float]]]:
             numbers, Schedule.paper(512, 10, 0.6), 10, None
         ),
         "`log_prob`, 64 pairs of 118 characters": alignments,
+        "`sample_edits`, the same pairs": drawn,
+        "`edit_marginals`, the same pairs": marginals,
     }
 
 
