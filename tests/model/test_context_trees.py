@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
+from indel.model import context_trees
 from indel.model.context_trees import ContextTree, Memory
 
 ORDER_TWO = {(0, 0): 0.9, (0, 1): 0.2, (1, 0): 0.6, (1, 1): 0.05}
@@ -206,3 +207,20 @@ def _read(tree: ContextTree, rows: list[list[int]]) -> list[int]:
 def test_too_few_contexts_for_a_memory_are_refused() -> None:
     with pytest.raises(ValueError, match=r"states must be at least 1[0-9], got 6"):
         ContextTree.fit(nested_rows(300), size=4, states=6, memory=DEPTH)
+
+
+@pytest.mark.parametrize("at_once", [1, 60, 700])
+def test_rows_that_are_counted_apart_give_the_same_tree(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [row[: 5 + i % 30].astype(np.int8) for i, row in enumerate(rows_of_order_two(90, 40))]
+    rows[7] = rows[7][:0]
+    last_even = Memory(0, lambda memory, token: (memory + token) % 2)
+    for memory in (None, last_even):
+        together = ContextTree.fit(rows, size=2, states=40, memory=memory)
+        with monkeypatch.context() as patch:
+            patch.setattr(context_trees, "_SYMBOLS_AT_ONCE", at_once)
+            apart = ContextTree.fit(rows, size=2, states=40, memory=memory)
+        assert len(together.prob) > 5
+        assert np.array_equal(apart.follow, together.follow)
+        assert np.array_equal(apart.prob, together.prob)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,8 @@ _COARSE, _FINER_STEPS = 1.5, 7
 
 _STATES_PER_MEMORY = 3
 """Of what may be too rare as many memories are kept that there are so many states for each."""
+
+_SYMBOLS_AT_ONCE = 10_000_000
 
 Codes = Int[np.ndarray, " _"]
 
@@ -152,14 +155,14 @@ class _Grammar:
     size: int
     after: Int[np.ndarray, "memories tokens"]
 
-    places: Codes
+    places: Int[np.ndarray, " _"]
     """The memory after the boundary before each row and after each of its tokens, then 0."""
 
     @classmethod
     def none(cls, rows: Sequence[Int[np.ndarray, " _"]], size: int) -> _Grammar:
         tokens = sum(map(len, rows)) + len(rows) + 1
         after = np.zeros((1, size), dtype=np.int64)
-        return cls(size, after, np.zeros(tokens, dtype=np.int64))
+        return cls(size, after, np.zeros(tokens, dtype=np.int32))
 
     @classmethod
     def found(
@@ -171,7 +174,7 @@ class _Grammar:
             frequent = {known[number] for number in np.argsort(-often)[:most]} | {memory.start}
             known, steps, places = _remembered(rows, size, _without_rare(memory, frequent))
         after = np.stack([*steps, np.full(size, len(known))])
-        return cls(size, np.where(after < 0, len(known), after), np.append(places, 0))
+        return cls(size, np.where(after < 0, len(known), after), np.append(places, np.int32(0)))
 
     @property
     def memories(self) -> int:
@@ -203,11 +206,11 @@ def _remembered(
     known: list[Any] = [memory.start]
     steps: list[Codes] = [np.full(size, -1)]
     lengths = np.array([len(row) for row in rows])
-    places = np.zeros((len(rows), int(lengths.max(initial=0)) + 1), dtype=np.int64)
+    places = np.zeros((len(rows), int(lengths.max(initial=0)) + 1), dtype=np.int32)
     for i in range(places.shape[1] - 1):
         going = np.flatnonzero(lengths > i)
         token = np.array([rows[row][i] for row in going.tolist()])
-        place = places[going, i]
+        place = places[going, i].astype(np.int64)
         for code in np.unique(place * size + token):
             here, read = divmod(int(code), size)
             if steps[here][read] < 0:
@@ -220,6 +223,15 @@ def _remembered(
         places[going, i + 1] = np.stack(steps)[place, token]
     inside = np.arange(places.shape[1]) <= lengths[:, None]
     return known, steps, places[inside]
+
+
+def _added(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> tuple[Codes, Codes]:
+    """The counts of both; codes are sorted."""
+    codes, numbers = (np.concatenate(each) for each in zip(one, other, strict=True))
+    order = np.argsort(codes, kind="stable")
+    codes = codes[order]
+    first = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]][: len(codes)])
+    return codes[first], np.add.reduceat(numbers[order], first) if len(first) else numbers
 
 
 Level = tuple[Codes, Float[np.ndarray, "_ symbols"]]
@@ -239,10 +251,26 @@ class _Counts:
 
     @classmethod
     def of(cls, rows: Sequence[Int[np.ndarray, " _"]], grammar: _Grammar) -> _Counts:
+        ends = np.cumsum([0, *(len(row) + 1 for row in rows)])
+        # As many rows at once as there is memory for, and at least one.
+        bounds = [0]
+        while bounds[-1] < len(rows):
+            most = np.searchsorted(ends, ends[bounds[-1]] + _SYMBOLS_AT_ONCE, side="right") - 1
+            bounds.append(max(int(most), bounds[-1] + 1))
+        groups: list[tuple[Codes, Codes]] = []
+        for start, stop in pairwise(bounds if len(rows) else [0, 0]):
+            places = grammar.places[ends[start] : ends[stop] + 1].astype(np.int64)
+            found = cls._of_some(rows[start:stop], grammar, places)
+            groups = list(map(_added, groups, found)) if groups else found
+        return cls(grammar, groups)
+
+    @staticmethod
+    def _of_some(
+        rows: Sequence[Int[np.ndarray, " _"]], grammar: _Grammar, memory: Codes
+    ) -> list[tuple[Codes, Codes]]:
         base, memories = grammar.size + 1, grammar.memories
         boundary = np.array([grammar.size])
         text = np.concatenate([boundary, *(part for row in rows for part in (row, boundary))])
-        memory = grammar.places
         # A context must not reach over a boundary: only its oldest symbol may be one.
         ends = text == grammar.size
         found = []
@@ -260,7 +288,7 @@ class _Counts:
             start = len(text) - 1 - length
             whole = (codes * memories + memory[start:-1]) * base + text[start + 1 :]
             found.append(np.unique(whole[inside], return_counts=True))
-        return cls(grammar, found)
+        return found
 
     def most_levels(self, states: int) -> list[Level]:
         """The contexts that gain most, nearly as many as are allowed."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from indel.data import BatchStream, Sequences
 from indel.model import Denoiser
 from indel.model.context_trees import Memory
@@ -22,10 +24,13 @@ def fit_counts(denoiser: Denoiser, data: BatchStream) -> None:
     # Examples of a list are counted once each; a stream has no end.
     most = data.size("train") if isinstance(data, Sequences) else TOKENS
     rows, start, found = [], 0, 0
+    # 60 million numbers of eight bytes are half a gigabyte.
+    small = np.min_scalar_type(-data.vocabulary.size)
     while found < TOKENS and start < most:
         batch = data.examples(start, min(_AT_ONCE, most - start), "train")
         lengths = batch.lengths.tolist()
-        rows += [row[:n] for row, n in zip(batch.tokens.numpy(), lengths, strict=True)]
+        tokens = batch.tokens.numpy()
+        rows += [row[:n].astype(small) for row, n in zip(tokens, lengths, strict=True)]
         start, found = start + _AT_ONCE, found + sum(lengths)
     try:
         denoiser.prior.fit(rows, memory_of(data.vocabulary))
