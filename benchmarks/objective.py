@@ -12,7 +12,6 @@ import importlib
 import json
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
+from process_memory import peak_megabytes
 
 from indel import Batch, CharacterVocabulary, IntegerVocabulary, Vocabulary
 from indel.data.arithmetic import ArithmeticData
@@ -116,13 +116,13 @@ def memory_ratio() -> str:
         run = subprocess.run(
             [sys.executable, __file__, "--job", job], capture_output=True, text=True, check=True
         )
-        peaks[job] = int(run.stdout)
+        peaks[job] = float(run.stdout)
     ratio = peaks["loss"] / peaks["cross_entropy"]
     return f"| K = 32,000, 8 × 256 tokens: peak memory / cross_entropy's | {ratio:.2f} |"
 
 
 def run_alone(job: str) -> None:
-    """One job in a process of its own; prints the growth of its peak memory in kB."""
+    """One job in a process of its own; prints the growth of its peak memory in MB."""
     # Not at the top: revisions given to --against may lack it.
     from indel.bound.noised import Noised
     from indel.bound.objective import step_terms
@@ -136,7 +136,7 @@ def run_alone(job: str) -> None:
     noised = Noised.draw(schedule, x_0, t, generator=generator)
     seen = noised.seen
     torch.nn.functional.cross_entropy(torch.randn(4, 4, requires_grad=True), torch.zeros(4).long())
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_megabytes()
     logits = torch.randn(*seen.tokens.shape, size + 1, requires_grad=True)
     deletions = torch.randn(rows, seen.width + 1, 33, requires_grad=True)
     if job == "cross_entropy":
@@ -145,7 +145,7 @@ def run_alone(job: str) -> None:
     else:
         output = DenoiserOutput(logits, deletions)
         step_terms(schedule, output, noised).total.mean().backward()
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    print(peak_megabytes() - before)
 
 
 def reverse_step_ratio(x_0: Batch) -> str:
