@@ -26,13 +26,13 @@ from indel.web.jobs import Report, unwatched
 from indel.web.request_limits import LIMITS, SEEDS
 
 EDITS = (1, 4)
-SPARE = 4
+SPARE = 2
 """So many times as many strings are drawn as are shown: not each of them is a molecule."""
 STRENGTH = 10.0
 LOOK = (
     "Nothing: molecules that the model makes up. A string with gaps <b>{}</b>: molecules that grow "
     "from it. A molecule: relatives of it, 1 to 4 edits away. A broken string: what it may have "
-    "been. Four strings are drawn for each that is shown, and molecules come first. New atoms are "
+    "been. Two strings are drawn for each that is shown, and molecules come first. New atoms are "
     "blue, replaced ones purple."
 )
 EXAMPLES = {
