@@ -243,6 +243,17 @@ def test_curves_have_a_line_for_each_run_and_one_legend_entry_for_each_name() ->
     assert rendered(figure)
 
 
+def test_the_legend_of_many_long_names_fits_the_picture() -> None:
+    run = [Curve([1, 2], [3.0, 2.0])]
+    names = [f"insertion-deletion-transformer-{number}" for number in range(13)]
+    figure = draw_learning_curves({"bound": dict.fromkeys(names, run), "samples": {}})
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    inside = legend.get_window_extent()
+    assert inside.x0 >= 0
+    assert inside.x1 <= figure.bbox.x1
+
+
 def test_a_name_looks_the_same_in_every_panel_and_in_the_legend() -> None:
     run = [Curve([10, 20], [3.0, 2.0])]
     figure = draw_learning_curves({"bound": {"a": run, "b": run}, "samples": {"b": run}})

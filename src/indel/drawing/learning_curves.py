@@ -33,19 +33,23 @@ def draw_learning_curves(
     A name looks the same in every panel; one legend below says which it is.
     `paper` gives by panel and name where the paper's own runs ended, drawn as a thin level line.
     """
-    figure = Figure(
-        figsize=(4.75 * max(len(panels), 1), 3.9), facecolor="white", layout="constrained"
-    )
     names = dict.fromkeys(name for groups in panels.values() for name in groups)
+    width = 4.75 * max(len(panels), 1)
+    # A name of 9 points takes 0.07 inches per letter; before it stands a piece of its line.
+    columns = max(1, int(width / (0.07 * max(map(len, names), default=0) + 0.6)))
+    height = 3.5 + 0.2 * -(-len(names) // columns)
+    figure = Figure(figsize=(width, height), facecolor="white", layout="constrained")
     styles = dict(zip(names, zip(cycle(SERIES), cycle(_DASHES), strict=False), strict=False))
     lines: dict[str, Line2D] = {}
     for number, (title, groups) in enumerate(panels.items(), start=1):
         axis = figure.add_subplot(1, len(panels), number)
         for name, curves in groups.items():
             colour, dashes = styles[name]
-            width = 1.3 if len(curves) == 1 else 0.9
+            thickness = 1.3 if len(curves) == 1 else 0.9
             for curve in curves:
-                (lines[name],) = axis.plot(*curve, color=colour, linestyle=dashes, linewidth=width)
+                (lines[name],) = axis.plot(
+                    *curve, color=colour, linestyle=dashes, linewidth=thickness
+                )
             level = (paper or {}).get(title, {}).get(name)
             if level is not None:
                 axis.axhline(level, color=colour, linestyle=dashes, linewidth=0.6, alpha=0.7)
@@ -55,7 +59,6 @@ def draw_learning_curves(
         axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
-    columns = 2 * max(len(panels), 1) + 1
     figure.legend(
         lines.values(), lines, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
     )
