@@ -14,8 +14,9 @@ FOUNDATION = {
 }
 ALLOWED: dict[str, set[str]] = {
     **{room: {"extras", "batch", "randomness", "checks"} for room in FOUNDATION},
-    "process": FOUNDATION,
-    "model": FOUNDATION | {"process", "pretrained"},
+    "native": {"atomic_files", "processor"},
+    "process": FOUNDATION | {"native"},
+    "model": FOUNDATION | {"native", "process", "pretrained"},
     "bound": FOUNDATION | {"process", "model"},
     "sampling": FOUNDATION | {"process", "model"},
     "data": FOUNDATION,

@@ -221,6 +221,6 @@ def test_rows_that_are_counted_apart_give_the_same_tree(
         with monkeypatch.context() as patch:
             patch.setattr(context_trees, "_SYMBOLS_AT_ONCE", at_once)
             apart = ContextTree.fit(rows, size=2, states=40, memory=memory)
-        assert len(together.prob) > 5
+        assert len(together.prob) > 3
         assert np.array_equal(apart.follow, together.follow)
         assert np.array_equal(apart.prob, together.prob)
