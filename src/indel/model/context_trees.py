@@ -155,7 +155,7 @@ class _Grammar:
     size: int
     after: Int[np.ndarray, "memories tokens"]
 
-    places: Int[np.ndarray, " _"]
+    places: Codes
     """The memory after the boundary before each row and after each of its tokens, then 0."""
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -112,27 +113,20 @@ class NativeLattice:
 
         def do(block: int) -> None:
             part = logs[block * lanes : (block + 1) * lanes]
-            count = ctypes.c_int64(math.prod(cells)), ctypes.c_int64(len(part))
-            pointers = [ctypes.c_void_p(each.data_ptr()) for each in (numbers[block], part)]
-            self._library.logs(pointers[0], *count, pointers[1])
+            self._run("logs", numbers[block], math.prod(cells), len(part), part)
 
         for_each_block(do, self.blocks)
         return logs
 
     def _call(self, name: str, block: int, *arguments: int | Tensor) -> None:
+        """A function of the moves of a block."""
+        moves = (None if each is None else each[block].data_ptr() for each in self._given)
+        self._run(name, _Moves(self.source, self.length, *moves), *arguments)
+
+    def _run(self, name: str, *arguments: int | Tensor | _Moves) -> None:
         function = getattr(self._library, name)
         function.restype = None
-        moves = (None if each is None else each[block].data_ptr() for each in self._given)
-        given = _Moves(self.source, self.length, *moves)
-        function(
-            ctypes.byref(given),
-            *(
-                ctypes.c_void_p(each.data_ptr())
-                if isinstance(each, Tensor)
-                else ctypes.c_int64(each)
-                for each in arguments
-            ),
-        )
+        function(*map(_argument, arguments))
 
     def _room(self, *shape: int) -> Numbers:
         return torch.empty(self.blocks, *shape, 2, self.lanes, dtype=torch.float64)
@@ -140,3 +134,10 @@ class NativeLattice:
     def _in_blocks(self, values: Tensor) -> Tensor:
         """(batch, …) in blocks, with the batch last."""
         return in_blocks(values.movedim(0, -1), self.lanes)
+
+
+def _argument(value: int | Tensor | _Moves) -> Any:
+    """A number, or where the values lie."""
+    if isinstance(value, Tensor):
+        return ctypes.c_void_p(value.data_ptr())
+    return ctypes.c_int64(value) if isinstance(value, int) else ctypes.byref(value)
