@@ -6,7 +6,9 @@ Its states are contexts; each step reads one token of x_0, or the sequence ends.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -43,10 +45,14 @@ class Automaton:
     """The token that a state has just read; K for the start."""
     end: Float[Tensor, " states"]
     """p(end | state)."""
+    shorter: Int[Tensor, " states"]
+    """The state that has forgotten the oldest token; itself where nothing can be forgotten."""
     stationary: Float[Tensor, " states"]
-    """Where M leads in the long run, summing to 1."""
+    """Where M leads in the long run, summing to 1, with all forgotten that can be."""
     survival: float
     """How much of the stationary distribution is left after one more token."""
+    kept: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    """What was computed of it once and is needed for every batch."""
 
     @classmethod
     def of(
@@ -58,10 +64,12 @@ class Automaton:
         last: Int[Tensor, " states"],
         common: Float[Tensor, " tokens"],
         rest: Float[Tensor, " states"] | None = None,
+        shorter: Int[Tensor, " states"] | None = None,
     ) -> Automaton:
         """From the list of frequent transitions; the long run follows from it.
 
         So does `rest`, but for rounding: where it matters that next to nothing is left, it is told.
+        Unless `shorter` says otherwise, no state can forget anything.
         """
         size, states = len(common), len(end)
         if rest is None:
@@ -78,6 +86,7 @@ class Automaton:
             by_token=by_token,
             last=last,
             end=end,
+            shorter=torch.arange(states, device=end.device) if shorter is None else shorter,
             stationary=end,
             survival=1.0,
         )
@@ -96,10 +105,13 @@ class Automaton:
 
     def lasting(self, tokens: int) -> Float[Tensor, " states"]:
         """The probability that so many more tokens follow."""
-        found = torch.ones_like(self.end)[:, None]
-        for _ in range(tokens):
-            found = self.backward(found)
-        return found[:, 0]
+        if ("lasting", tokens) not in self.kept:
+            found = torch.ones_like(self.end)[:, None]
+            for _ in range(tokens):
+                found = self.backward(found)
+            self.kept["lasting", tokens] = found[:, 0]
+        found = self.kept["lasting", tokens]
+        return found
 
     def _with_long_run(self) -> Automaton:
         weights, survival = torch.full_like(self.end, 1.0 / len(self.end))[:, None], 1.0
@@ -107,7 +119,12 @@ class Automaton:
             weights = self.onward(weights)
             survival = float(weights.sum())
             weights = weights / survival
-        return replace(self, stationary=weights[:, 0].contiguous(), survival=survival)
+        # What follows is next to the same, and few states have any weight.
+        state = torch.arange(states := len(weights), device=weights.device)
+        while bool((self.shorter[state] != state).any()):
+            state = self.shorter[state]
+        usual = torch.zeros(states).to(weights).index_add(0, state, weights[:, 0])
+        return replace(self, stationary=usual, survival=survival, kept={})
 
 
 def _add_product(

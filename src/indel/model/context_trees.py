@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-LONGEST_CONTEXT = 6
+LONGEST_CONTEXT = 8
 LEAST_GAIN = 12.0
 """In nats: a context that gains less is as likely an accident of the training data."""
 
@@ -57,6 +57,8 @@ class ContextTree:
     """
     last: Int[np.ndarray, " states"]
     """The token that a state has just read; K for the start."""
+    shorter: Int[np.ndarray, " states"]
+    """The context without its oldest token, a smaller number; itself for one token alone."""
 
     @classmethod
     def fit(
@@ -280,7 +282,8 @@ class _Counts:
             if base ** (n + 1) * memories >= 2**62:
                 break
             if n:
-                length -= n > 1
+                # A row may be shorter than a context.
+                length = max(length - (n > 1), 0)
                 codes = text[:length] * base ** (n - 1) + codes[len(codes) - length :]
                 inside = inside[len(inside) - length :]
                 if n > 1:
@@ -401,7 +404,12 @@ def _automaton(levels: list[Level], grammar: _Grammar) -> ContextTree:
     base, memories, size = grammar.size + 1, grammar.memories, grammar.size
     starts = np.cumsum([0, *(len(contexts) for contexts, _ in levels)])
     follow = np.zeros((starts[-1], size), dtype=np.int64)
+    shorter = np.arange(starts[-1])
     for order, (contexts, _) in enumerate(levels, start=1):
+        if order > 1:
+            tokens, memory = np.divmod(contexts, memories)
+            place, _ = _find(levels[order - 2][0], tokens % base ** (order - 1) * memories + memory)
+            shorter[starts[order - 1] : starts[order]] = starts[order - 2] + place
         open_ = np.ones((len(contexts), size), dtype=bool)
         here = follow[starts[order - 1] : starts[order]]
         for longer in range(min(order + 1, len(levels)), 0, -1):
@@ -417,7 +425,8 @@ def _automaton(levels: list[Level], grammar: _Grammar) -> ContextTree:
     new_number = np.argsort(order_of)
     prob = np.concatenate([prob for _, prob in levels])
     last = np.concatenate([contexts // memories % base for contexts, _ in levels])
-    return ContextTree(prob[order_of], new_number[follow[order_of]], last[order_of])
+    follow, shorter = new_number[follow[order_of]], new_number[shorter[order_of]]
+    return ContextTree(prob[order_of], follow, last[order_of], shorter)
 
 
 def _find(

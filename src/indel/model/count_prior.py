@@ -54,6 +54,7 @@ class CountPrior(nn.Module):
     target: Tensor
     prob: Tensor
     last: Tensor
+    shorter: Tensor
     end: Tensor
     log_rest: Tensor
     """log p of all transitions of a context that are not kept; 0 where that is not known."""
@@ -78,6 +79,7 @@ class CountPrior(nn.Module):
         self.register_buffer("target", places.clone())
         self.register_buffer("prob", torch.zeros(len(places)))
         self.register_buffer("last", torch.full((contexts,), -1, dtype=torch.int32))
+        self.register_buffer("shorter", torch.arange(contexts, dtype=torch.int32))
         self.register_buffer("end", torch.zeros(contexts))
         self.register_buffer("log_rest", torch.zeros(contexts))
         self.register_buffer("common", torch.full((vocab_size,), 1.0 / vocab_size))
@@ -109,6 +111,7 @@ class CountPrior(nn.Module):
             (self.target, tree.follow[state, token]),
             (self.prob, prob),
             (self.last, tree.last),
+            (self.shorter, tree.shorter),
             (self.end, tree.prob[:, -1]),
             (self.log_rest, np.log(rest)),
             (self.common, symbols / symbols.sum()),
@@ -219,6 +222,7 @@ class CountPrior(nn.Module):
                 self.last[used].long(),
                 self.common.float(),
                 self.log_rest[used].float().exp() if self.log_rest.any() else None,
+                self.shorter[used].long(),
             )
         return self._automaton
 
@@ -235,9 +239,11 @@ class CountPrior(nn.Module):
     def _load_from_state_dict(
         self, state_dict: dict[str, Tensor], prefix: str, *args: object, **kwargs: object
     ) -> None:
-        # Counts from before 2026-11-18 do not know how long sequences are, nor what they left out.
+        # Older counts do not know how long sequences are, nor what they left out, nor which context
+        # is which without its oldest token: then all contexts are followed.
         for name in ("lengths", "log_rest"):
             state_dict.setdefault(f"{prefix}{name}", torch.zeros_like(getattr(self, name)))
+        state_dict.setdefault(f"{prefix}shorter", torch.arange(self.contexts, dtype=torch.int32))
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
         self._automaton = self._weights = None
 

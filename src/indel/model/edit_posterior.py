@@ -26,8 +26,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from indel.batch import Batch
+from indel.model import native_passes, pruned_passes
 from indel.model.automata import Automaton
-from indel.model.native_passes import Passed, available, native_passes
 from indel.process.tables import JumpTables
 
 _LARGEST_RATIO = 1.0 - 1e-6
@@ -47,6 +47,17 @@ class EditPosterior(NamedTuple):
     """It was inserted, alone or in the place of a deleted token; on the same scale, over ᾱ_t[z]."""
     deletions: Float[Tensor, "batch length+1 counts"]
     """P(n tokens of x_0 were deleted in this slot); sums to 1 up to the counts left out."""
+
+
+class _Passed(NamedTuple):
+    """What the two passes find."""
+
+    sources: Float[Tensor, "length tokens numbers batch"]
+    """The next token of x_0 is v after n deletions, agreeing with all that follows."""
+    same: Float[Tensor, "length batch"]
+    """x_0 stays where it is."""
+    ended: Float[Tensor, "numbers batch"]
+    """x_0 ends after n deletions at the end of x_t; the last number is that of all larger n."""
 
 
 class HeldPlaces(NamedTuple):
@@ -180,7 +191,7 @@ class _Passes:
 
     def posterior(self) -> EditPosterior:
         """Both passes, and at each place their product."""
-        sources, same, at_length = self._passed()
+        sources, same, ended = self._passed()
         channel = self.channel
         by_source = channel.stop * sources.sum(dim=2)
         # Weights of a kind that q cannot make are 0/0: they are 0.
@@ -196,37 +207,37 @@ class _Passes:
             _normalized(numbers, dim=1).permute(2, 0, 1), (0, 0, 0, 1)
         )
         where = self.seen.lengths[:, None, None].expand(-1, 1, self.counts + 1)
-        at_end = self._at_end(at_length)[:, None]
+        at_end = _normalized(self._spread(ended, self._delete_at_end()), dim=0).T[:, None]
         return EditPosterior(
             by_source.permute(2, 0, 1).contiguous(),
             inserted.T.contiguous(),
             deletions.scatter(1, where, at_end),
         )
 
-    def _passed(self) -> Passed:
+    def _passed(self) -> _Passed:
         """What both passes find, by the compiled ones where they can be had."""
         channel, lengths = self.channel, self.seen.lengths
-        if available(channel.kept.device):
-            return native_passes(
-                self.model,
-                self.lasting,
-                kept=channel.kept,
-                pair=channel.pair,
-                insert=channel.insert,
-                delete=channel.delete,
-                stop=channel.stop,
-                lengths=lengths,
-                remembered=self.remembered,
-                deleting=self.deleting,
-            )
+        device = channel.kept.device
+        if native_passes.available(device):
+            given = {
+                "kept": channel.kept,
+                "pair": channel.pair,
+                "insert": channel.insert,
+                "delete": channel.delete,
+                "stop": channel.stop,
+                "lengths": lengths,
+                "remembered": self.remembered,
+                "deleting": self.deleting,
+            }
+            if pruned_passes.available(device) and pruned_passes.worth_it(self.model):
+                return _Passed(*pruned_passes.pruned_passes(self.model, self.lasting, **given))
+            sources, same, last = native_passes.native_passes(self.model, self.lasting, **given)
+            return _Passed(sources, same, self._ended(last))
         before, reached = self._forward()
         sources, same = self._backward(before, reached)
         places = enumerate(lengths.tolist())
-        return Passed(
-            sources,
-            same,
-            torch.stack([before[length][:, row] for row, length in places], dim=1),
-        )
+        last = torch.stack([before[length][:, row] for row, length in places], dim=1)
+        return _Passed(sources, same, self._ended(last))
 
     def _forward(
         self,
@@ -331,16 +342,16 @@ class _Passes:
             found[..., told:, :] = weights[..., -1:, :] * (1.0 - ratio) * ratio ** further[:, None]
         return found
 
-    def _at_end(self, last: Float[Tensor, "states batch"]) -> Float[Tensor, "batch counts"]:
-        """P(n) in the slot before the end, from A at the end."""
-        delete = self._delete_at_end()
+    def _ended(self, last: Float[Tensor, "states batch"]) -> Float[Tensor, "numbers batch"]:
+        """Weights of n in the slot before the end, from A at the end."""
         weights = (self.model.end @ last)[None]
         if self.deleting:
+            delete = self._delete_at_end()
             *told, tail = self._reached(last, delete)
             told[-1] = told[-1] + tail
             after = [delete * (self.model.end @ each) for each in told]
             weights = torch.cat([weights, torch.stack(after)])
-        return _normalized(self._spread(weights, delete), dim=0).T
+        return weights
 
     def _delete_at_end(self) -> Float[Tensor, " batch"]:
         return self.channel.delete.gather(0, self.seen.lengths[None])[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -14,17 +13,6 @@ from indel.model.automata import Automaton
 from indel.native import borrowed, for_each_block, in_blocks, joined, library_for
 
 _SOURCE = Path(__file__).with_name("edit_passes.c")
-
-
-class Passed(NamedTuple):
-    """What the two passes find."""
-
-    sources: Float[Tensor, "length tokens numbers batch"]
-    """The next token of x_0 is v after n deletions, agreeing with all that follows."""
-    same: Float[Tensor, "length batch"]
-    """x_0 stays where it is."""
-    at_length: Float[Tensor, "states batch"]
-    """A at the end of each sequence."""
 
 
 class _Model(ctypes.Structure):
@@ -61,8 +49,15 @@ def native_passes(
     lengths: Int[Tensor, " batch"],
     remembered: int,
     deleting: bool,
-) -> Passed:
-    """Both passes; the arguments are those of the channel q(x_t | x_0)."""
+) -> tuple[
+    Float[Tensor, "length tokens numbers batch"],
+    Float[Tensor, "length batch"],
+    Float[Tensor, "states batch"],
+]:
+    """The sources, x_0 staying where it is, and A at the end of each sequence.
+
+    The arguments are those of the channel q(x_t | x_0).
+    """
     library = _library(kept.device)
     assert library is not None
     length, symbols, rows = kept.shape
@@ -92,7 +87,7 @@ def native_passes(
             library.edit_passes(ctypes.byref(counts), ctypes.byref(channel), *addresses)
 
     for_each_block(do, blocks)
-    return Passed(joined(sources, rows), joined(same, rows), joined(at_length, rows))
+    return joined(sources, rows), joined(same, rows), joined(at_length, rows)
 
 
 def _rows_of(matrix: Tensor) -> tuple[Tensor, Tensor]:

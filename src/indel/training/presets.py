@@ -113,8 +113,8 @@ _TEXT8: dict[str, Settings] = {
             "head_width": 48,
             "feedforward_width": 768,
             "max_length": 127,
-            # Most groups of four letters and many of six: more cost time in proportion.
-            "contexts": 30_000,
+            # Most groups of five letters and many of seven; with 200,000 the counts are too rare.
+            "contexts": 120_000,
             "remembered_deletions": 1,
         },
         "optimizer": {**_SMALL_OPTIMISER},
