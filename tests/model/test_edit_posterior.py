@@ -13,6 +13,7 @@ import torch
 
 import oracles
 from indel import Batch
+from indel.model import pruned_passes
 from indel.model.automata import Automaton
 from indel.model.count_prior import CountPrior
 from indel.model.denoiser import DenoiserOutput
@@ -29,6 +30,7 @@ LONGEST = 7
 """Longer x_0 have a probability of 0.35⁷ and less."""
 # States: the start, read 0, read 1, read 1 after 1. The rest of a state goes to states 1 and 2.
 LAST = [2, 0, 1, 1]
+SHORTER = [0, 1, 2, 2]
 END = [0.1, 0.7, 0.65, 0.75]
 FREQUENT = {(0, 1): 0.5, (0, 2): 0.3, (1, 1): 0.05, (1, 2): 0.2, (2, 3): 0.3, (3, 1): 0.2}
 COMMON = [0.75, 0.25]
@@ -45,6 +47,15 @@ SEEN = {
     "in place": [(0, 1), (1, 1, 0), (1,)],
     "often": [(0, 1, 1), (3, 0), ()],
 }
+
+
+@pytest.fixture(params=[False, True], ids=["all contexts", "pruned"], autouse=True)
+def passes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to compute the passes; with nothing left out the second one is exact too."""
+    if request.param and not pruned_passes.available(CPU):
+        pytest.skip("there is no C compiler here")
+    monkeypatch.setattr(pruned_passes, "worth_it", lambda model: request.param)
+    monkeypatch.setattr(pruned_passes, "LEAST", 0.0)
 
 
 def possible(schedule: Schedule, t: int, x_t: Tokens) -> bool:
@@ -78,7 +89,13 @@ def automaton(perturbed: float = 0.0) -> Automaton:
     source, target = torch.tensor(list(frequent)).T
     prob = torch.tensor(list(frequent.values()))
     return Automaton.of(
-        source, target, prob, torch.tensor(END), torch.tensor(LAST), torch.tensor(COMMON)
+        source,
+        target,
+        prob,
+        torch.tensor(END),
+        torch.tensor(LAST),
+        torch.tensor(COMMON),
+        shorter=torch.tensor(SHORTER),
     )
 
 

@@ -110,8 +110,8 @@ class Automaton:
             for _ in range(tokens):
                 found = self.backward(found)
             self.kept["lasting", tokens] = found[:, 0]
-        found = self.kept["lasting", tokens]
-        return found
+        known: Tensor = self.kept["lasting", tokens]
+        return known
 
     def _with_long_run(self) -> Automaton:
         weights, survival = torch.full_like(self.end, 1.0 / len(self.end))[:, None], 1.0

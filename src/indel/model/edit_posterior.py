@@ -19,7 +19,7 @@ each other.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -219,7 +219,7 @@ class _Passes:
         channel, lengths = self.channel, self.seen.lengths
         device = channel.kept.device
         if native_passes.available(device):
-            given = {
+            given: dict[str, Any] = {
                 "kept": channel.kept,
                 "pair": channel.pair,
                 "insert": channel.insert,
