@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from indel.batch import Batch
+from indel.model import native_passes
 from indel.model.automata import LEAST_REST, Automaton
 from indel.model.context_trees import ContextTree, Memory
 from indel.model.edit_posterior import HeldPlaces, edit_posterior, gap_posterior
@@ -26,7 +27,9 @@ TRANSITIONS = 8
 INITIAL_SHARE = 0.1
 """What the network adds starts out small."""
 _ROWS = 32
-"""Rows done at once: the passes keep all states for each token."""
+"""Rows done at once."""
+_WEIGHTS = 2**20
+"""At so many states of rows at once: for each token of a row torch keeps the weights of all."""
 _LEAST = 1e-9
 """Counts are never so sure that the network could not overrule them."""
 _TOLD = 4
@@ -141,7 +144,7 @@ class CountPrior(nn.Module):
         def of_rows(some: Batch, rows: Tensor, places: HeldPlaces | None) -> Guess:
             return self._logits(tables, weights, some, t[rows], most, places)
 
-        return _by_parts(of_rows, seen, held)
+        return _by_parts(of_rows, seen, held, self._rows_at_once())
 
     def start(self, schedule: Schedule, frozen: Batch, held: HeldPlaces, most: int) -> Guess:
         """The guess from the frozen tokens alone; in the place of n stands how many DELs of x_T
@@ -167,7 +170,7 @@ class CountPrior(nn.Module):
                 torch.log_softmax(deletions, dim=-1),
             )
 
-        return _by_parts(of_rows, frozen, held)
+        return _by_parts(of_rows, frozen, held, self._rows_at_once())
 
     def features(self, guess: Guess) -> Float[Tensor, "batch slots width"]:
         """What the network is told of the guess, at each token and at EOS."""
@@ -226,6 +229,11 @@ class CountPrior(nn.Module):
             )
         return self._automaton
 
+    def _rows_at_once(self) -> int:
+        if native_passes.available(self.end.device):
+            return _ROWS
+        return min(_ROWS, max(1, _WEIGHTS // self.contexts))
+
     def _length_weights(self) -> Float[Tensor, " lengths"]:
         """How much likelier each length is in the data than by the counts, computed once."""
         if self._weights is None or self._weights.device != self.lengths.device:
@@ -253,6 +261,7 @@ def _by_parts(
     of_rows: Callable[[Batch, Tensor, HeldPlaces | None], Guess],
     seen: Batch,
     held: HeldPlaces | None,
+    at_once: int,
 ) -> Guess:
     """The guess for some rows at a time, with a place for what follows the end of the longest."""
     seen = seen.widened(seen.width + 1)
@@ -265,6 +274,6 @@ def _by_parts(
                 rows,
                 None if held is None else HeldPlaces(*(mask[rows] for mask in held)),
             )
-            for rows in torch.split(torch.arange(len(seen), device=seen.device), _ROWS)
+            for rows in torch.split(torch.arange(len(seen), device=seen.device), at_once)
         ]
     return Guess(*map(torch.cat, zip(*parts, strict=True)))

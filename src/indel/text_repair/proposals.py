@@ -21,7 +21,12 @@ from indel.text_repair.votes import SPACE, LetterCorrection
 
 _SLOTS = 6  # of a window, those in which a letter is most likely missing
 _LETTERS = 3  # that are proposed for one place
-_REACH = 24  # letters on either side of a slot that say which one is missing there
+_REACH = 12  # letters on either side of a slot that say which one is missing there
+
+_Around = tuple[str, str]
+"""The letters before and after a slot."""
+_Letters = list[tuple[str, float]]
+"""Letters that may be missing, with log-probabilities."""
 
 
 @dataclass
@@ -84,16 +89,22 @@ class Proposals:
             _joined(line, guess, math.log(self.least))
             for line, guess in zip(lines, guesses, strict=True)
         ]
-        waiting = list(lines)
+        waiting, known = list(lines), dict[_Around, _Letters]()
         for number in range(self.rounds):
             # What was joined still reads the same: the first round has its guesses already.
-            self._propose(waiting, guesses if number == 0 else self._called(_written(waiting)))
+            found = guesses if number == 0 else self._called(_written(waiting))
+            self._propose(waiting, found, known)
             waiting = [line for line in waiting if _advance(line)]
             if not waiting:
                 break
         return [self._corrections(line) for line in lines]
 
-    def _propose(self, lines: Sequence[list[_Stretch]], guesses: Sequence[_Guess]) -> None:
+    def _propose(
+        self,
+        lines: Sequence[list[_Stretch]],
+        guesses: Sequence[_Guess],
+        known: dict[_Around, _Letters],
+    ) -> None:
         """Add all likely single edits of how the stretches are written now."""
         slots: list[tuple[int, int]] = []
         for number, (line, guess) in enumerate(zip(lines, guesses, strict=True)):
@@ -101,7 +112,7 @@ class Proposals:
                 self._edit_letters(stretch, start, guess)
             slots += [(number, slot) for slot in guess.likely_slots(math.log(self.least))]
         texts = _written(lines)
-        written = self._missing_letters([(texts[number], slot) for number, slot in slots])
+        written = self._missing_letters([(texts[number], slot) for number, slot in slots], known)
         for (number, slot), letters in zip(slots, written, strict=True):
             for stretch, start in _placed(lines[number]):
                 place = slot - start
@@ -126,25 +137,39 @@ class Proposals:
                 swapped = now[:place] + now[place + 1] + now[place] + now[place + 2 :]
                 stretch.propose(swapped, odds.item())
 
-    def _missing_letters(self, slots: Sequence[tuple[str, int]]) -> list[list[tuple[str, float]]]:
-        """The likeliest letters of each slot with their log-probabilities: a DEL is put there."""
-        vocabulary, found = self.denoiser.vocabulary, []
-        for first in range(0, len(slots), self.batch_size):
-            some = slots[first : first + self.batch_size]
-            rows, places = [], []
-            for text, slot in some:
-                tokens = vocabulary.encode(text)
-                before = tokens[max(0, slot - _REACH) : slot]
-                rows.append([*before, vocabulary.del_, *tokens[slot : slot + _REACH]])
-                places.append(len(before))
-            logits, _ = self._logits(rows)
-            at = torch.tensor(places, device=logits.device)
-            chosen = logits[torch.arange(len(some), device=logits.device), at, : vocabulary.size]
-            best = torch.log_softmax(chosen, dim=-1).topk(min(_LETTERS, vocabulary.size), dim=-1)
-            for values, tokens in zip(best.values.tolist(), best.indices.tolist(), strict=True):
-                letters = [str(vocabulary.decode([token])) for token in tokens]
-                found.append(list(zip(letters, values, strict=True)))
-        return found
+    def _missing_letters(
+        self, slots: Sequence[tuple[str, int]], known: dict[_Around, _Letters]
+    ) -> list[_Letters]:
+        """The likeliest letters of each slot with their log-probabilities: a DEL is put there.
+
+        What is known already, of the same letters around, is not asked again.
+        """
+        around = [
+            (text[max(0, slot - _REACH) : slot], text[slot : slot + _REACH]) for text, slot in slots
+        ]
+        asked = [each for each in dict.fromkeys(around) if each not in known]
+        for first in range(0, len(asked), self.batch_size):
+            some = asked[first : first + self.batch_size]
+            known |= zip(some, self._letters_between(some), strict=True)
+        return [known[each] for each in around]
+
+    def _letters_between(self, around: Sequence[_Around]) -> list[_Letters]:
+        vocabulary = self.denoiser.vocabulary
+        rows = [
+            [*vocabulary.encode(before), vocabulary.del_, *vocabulary.encode(after)]
+            for before, after in around
+        ]
+        logits, _ = self._logits(rows)
+        at = torch.tensor([len(before) for before, _ in around], device=logits.device)
+        chosen = logits[torch.arange(len(rows), device=logits.device), at, : vocabulary.size]
+        best = torch.log_softmax(chosen, dim=-1).topk(min(_LETTERS, vocabulary.size), dim=-1)
+        return [
+            [
+                (str(vocabulary.decode([token])), value)
+                for token, value in zip(tokens, values, strict=True)
+            ]
+            for values, tokens in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+        ]
 
     def _called(self, texts: Sequence[str]) -> list[_Guess]:
         vocabulary, found = self.denoiser.vocabulary, []

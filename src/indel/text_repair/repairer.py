@@ -14,6 +14,7 @@ from indel.sharing import ALONE, Processes
 from indel.text_repair import defaults
 from indel.text_repair.corrections import mend
 from indel.text_repair.known_words import KnownWords
+from indel.text_repair.letter_contexts import LetterContexts
 from indel.text_repair.lines import Mender, Progress
 from indel.text_repair.results import Repair
 from indel.text_repair.shared_lines import SharedMender
@@ -63,11 +64,11 @@ class Repairer:
                 f"{denoiser.vocabulary!r:.80}"
             )
         channel = TypingChannel(denoiser.vocabulary, denoiser.schedule)
-        spelling = None
+        contexts, spelling = LetterContexts.of(denoiser), None
         if words:
-            spelling = Spelling(channel, weights.words, words)
+            spelling = Spelling(channel, weights.words, words, contexts)
         elif weights.network is not None:
-            spelling = Spelling(channel, weights.network)
+            spelling = Spelling(channel, weights.network, contexts=contexts)
         return Mender(
             denoiser, self.strength, self.draws, self.seed, self.batch_size, spelling=spelling
         )

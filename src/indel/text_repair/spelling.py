@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from indel.text_repair.candidates import SPACE, Candidates
 from indel.text_repair.derived_words import is_derived
 from indel.text_repair.known_words import KnownWords
+from indel.text_repair.letter_contexts import LetterContexts
 from indel.text_repair.results import LEAST, Choice
 from indel.text_repair.typing_channel import TypingChannel
 from indel.text_repair.votes import LetterCorrection
@@ -78,6 +79,7 @@ class Spelling:
     channel: TypingChannel
     weights: Weights
     words: KnownWords | None = None
+    contexts: LetterContexts | None = None
 
     def loose_spaces(self, letters: str) -> set[int]:
         """The spaces that may be there by mistake: what is around them is looked at whole."""
@@ -121,7 +123,9 @@ class Spelling:
             *sorted(possible[1:], key=lambda text: -self._prior(text, typing))[:_FIRST],
         ]
         rows = [self._evidence(typed, text, typing[text], votes, around) for text in chosen]
-        found = Place(letters, correction, tuple(chosen), np.array(rows))
+        evidence = np.array(rows)
+        evidence[:, _COLUMN["contexts"]] = self._fits(letters[:start], chosen, letters[end:])
+        found = Place(letters, correction, tuple(chosen), evidence)
         order = np.argsort(-found.probabilities(self.weights)[1:], kind="stable")[: _MOST - 1] + 1
         best = [0, *order.tolist()]
         return replace(
@@ -133,7 +137,7 @@ class Spelling:
         if self.words is None or not self.words.pairs.counts:
             return list(places)
         guesses = [self._guess(place) for place in places]
-        found = []
+        found, (*left, whole) = [], _likely_before(places, guesses)
         for number, place in enumerate(places):
             before, after = _around(place.letters, place.correction.start, place.correction.end)
             start, end = place.correction.start, place.correction.end
@@ -145,8 +149,16 @@ class Spelling:
             evidence[:, _COLUMN["pairs"]] = [
                 self.words.log_ratio(before, *text.split(), after) for text in place.texts
             ]
+            right = whole[len(left[number]) + len(guesses[number]) :]
+            evidence[:, _COLUMN["contexts"]] = self._fits(left[number], place.texts, right)
             found.append(replace(place, evidence=evidence))
         return found
+
+    def _fits(self, before: str, texts: Sequence[str], after: str) -> list[float]:
+        """How well each text fits there by the contexts of letters, if that counts at all."""
+        if self.contexts is None or not self.weights.contexts:
+            return [0.0] * len(texts)
+        return self.contexts.log_probs(before, texts, after)
 
     def _guess(self, place: Place) -> str:
         return place.texts[int(place.probabilities(self.weights).argmax())]
@@ -222,6 +234,16 @@ class Spelling:
                 "pairs": self.words.log_ratio(around[0], *text.split(), around[1]),
             }
         return [found.get(name, 0.0) for name in EVIDENCE]
+
+
+def _likely_before(places: Sequence[Place], guesses: Sequence[str]) -> list[str]:
+    """What probably stands before each place of a line, and the whole line last."""
+    found, end, text = [], 0, ""
+    for place, guess in zip(places, guesses, strict=True):
+        text += place.letters[end : place.correction.start]
+        found.append(text)
+        text, end = text + guess, place.correction.end
+    return [*found, text + places[-1].letters[end:]] if places else [text]
 
 
 def _around(letters: str, start: int, end: int) -> tuple[str, str]:

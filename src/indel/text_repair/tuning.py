@@ -18,7 +18,7 @@ from indel.text_repair.weights import EVIDENCE, RepairWeights, Weights
 
 AGREEMENTS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _STEPS = 50
-_SLIGHT = 1e-9  # a weight that decides nothing, but has the network asked
+_SLIGHT = 1e-9  # a weight that decides nothing, but has the evidence collected
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,8 @@ def examples_of(
 
 def starting_weights(*, with_words: bool) -> Weights:
     """Where a fit starts: the default weights, or votes that count as shares."""
-    return RepairWeights().words if with_words else Weights(votes=1.0)
+    start = RepairWeights().words if with_words else Weights(votes=1.0)
+    return replace(start, contexts=start.contexts or _SLIGHT)
 
 
 def tune(examples: Sequence[Example], start: Weights, *, spread: float = 1.0) -> Tuned:

@@ -40,6 +40,8 @@ class Weights:
     """The first letter is another."""
     pairs: float = 0.0
     """Of how well the words follow each other and those around them, by counts of pairs."""
+    contexts: float = 0.0
+    """Of the log-probability of the letters, and of those after them, by the model's contexts."""
     votes: float = 0.0
     """Of how many draws write it: log (share + ε) − log ε."""
     context_kept: float = 0.0
@@ -63,16 +65,17 @@ class RepairWeights:
 
     words: Weights = field(
         default_factory=lambda: Weights(
-            count=0.51,
-            typing=0.79,
-            kept=0.5,
-            unknown=-1.4,
-            letters=0.33,
-            derived=2.0,
-            split=-2.4,
+            count=0.36,
+            typing=0.81,
+            kept=0.6,
+            unknown=-2.4,
+            letters=0.25,
+            derived=1.9,
+            split=-2.6,
             joined=1.0,
-            first_letter=-1.7,
-            pairs=0.64,
+            first_letter=-1.45,
+            pairs=0.62,
+            contexts=0.13,
             votes=0.1,
         )
     )
