@@ -31,7 +31,7 @@ class LetterContexts:
         """log p(text and what is after it | what is before), for each text."""
         encode = self.denoiser.vocabulary.encode
         follow, log_prob = self._transitions
-        state = np.zeros(len(texts), dtype=np.int64)
+        state = np.zeros(len(texts), dtype=np.int32)
         for token in encode(before[-_SEEN:]):
             state = follow[state, token]
         rows = [encode(text + after[:_SEEN]) for text in texts]
