@@ -27,7 +27,7 @@ class LetterContexts:
         """Those of a denoiser; None if it has no counts."""
         return cls(denoiser) if denoiser.prior is not None and denoiser.prior.fitted else None
 
-    def log_probs(self, before: str, texts: Sequence[str], after: str) -> list[float]:
+    def log_probs(self, before: str, texts: Sequence[str], after: str) -> NDArray[np.float64]:
         """log p(text and what is after it | what is before), for each text."""
         encode = self.denoiser.vocabulary.encode
         follow, log_prob = self._transitions
@@ -44,7 +44,7 @@ class LetterContexts:
             read = tokens[:, i]
             total += np.where(i < lengths, log_prob[state, read], 0.0)
             state = follow[state, read]
-        return [float(each) for each in total]
+        return total
 
     @cached_property
     def _transitions(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -62,4 +62,5 @@ class LetterContexts:
         rest, common = counts.rest.cpu().numpy(), counts.common.cpu().numpy()
         prob = rest[:, None] * common[None]
         np.add.at(prob, (source, token), rows.values().cpu().numpy())
-        return follow, np.log(prob, dtype=np.float32)
+        with np.errstate(divide="ignore"):  # a letter that the training text does not have
+            return follow, np.log(prob, dtype=np.float32)

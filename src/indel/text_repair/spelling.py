@@ -26,6 +26,7 @@ _SUSPICIOUS = 2.0
 """A known word is looked at if another, one edit away, has e² times its evidence or more."""
 _NEARBY = 100  # letters on either side that say how badly a text is typed
 _MANY = 0.4  # a share of unknown words that makes it a badly typed one
+_READINGS = 4  # of a neighbor, those that a place is seen between
 _LONGEST = 40  # letters of a stretch that is looked up
 
 _COLUMN = {name: column for column, name in enumerate(EVIDENCE)}
@@ -137,7 +138,7 @@ class Spelling:
         if self.words is None or not self.words.pairs.counts:
             return list(places)
         guesses = [self._guess(place) for place in places]
-        found, (*left, whole) = [], _likely_before(places, guesses)
+        found = []
         for number, place in enumerate(places):
             before, after = _around(place.letters, place.correction.start, place.correction.end)
             start, end = place.correction.start, place.correction.end
@@ -149,16 +150,45 @@ class Spelling:
             evidence[:, _COLUMN["pairs"]] = [
                 self.words.log_ratio(before, *text.split(), after) for text in place.texts
             ]
-            right = whole[len(left[number]) + len(guesses[number]) :]
-            evidence[:, _COLUMN["contexts"]] = self._fits(left[number], place.texts, right)
+            evidence[:, _COLUMN["contexts"]] = self._fits_between(places, number)
             found.append(replace(place, evidence=evidence))
         return found
 
-    def _fits(self, before: str, texts: Sequence[str], after: str) -> list[float]:
+    def _fits(self, before: str, texts: Sequence[str], after: str) -> NDArray[np.float64]:
         """How well each text fits there by the contexts of letters, if that counts at all."""
         if self.contexts is None or not self.weights.contexts:
-            return [0.0] * len(texts)
+            return np.zeros(len(texts))
         return self.contexts.log_probs(before, texts, after)
+
+    def _fits_between(self, places: Sequence[Place], number: int) -> NDArray[np.float64]:
+        """The same where the places on both sides may mean several things: log Σ p(these) p."""
+        letters, here = places[number].letters, places[number].correction
+        lefts, rights = [("", 0.0)], [("", 0.0)]
+        low, high = 0, len(letters)
+        if number:
+            lefts, low = self._readings(places[number - 1]), places[number - 1].correction.end
+        if number + 1 < len(places):
+            rights, high = self._readings(places[number + 1]), places[number + 1].correction.start
+        start = places[number - 1].correction.start if number else 0
+        end = places[number + 1].correction.end if number + 1 < len(places) else len(letters)
+        found = [
+            p
+            + q
+            + self._fits(
+                letters[:start] + left + letters[low : here.start],
+                places[number].texts,
+                letters[here.end : high] + right + letters[end:],
+            )
+            for left, p in lefts
+            for right, q in rights
+        ]
+        return np.asarray(np.logaddexp.reduce(found, axis=0))
+
+    def _readings(self, place: Place) -> list[tuple[str, float]]:
+        """The likeliest texts of a place with their log-probabilities."""
+        shares = place.probabilities(self.weights)
+        best = shares.argsort()[::-1][:_READINGS]
+        return [(place.texts[row], math.log(shares[row])) for row in best if shares[row] > 0]
 
     def _guess(self, place: Place) -> str:
         return place.texts[int(place.probabilities(self.weights).argmax())]
@@ -234,16 +264,6 @@ class Spelling:
                 "pairs": self.words.log_ratio(around[0], *text.split(), around[1]),
             }
         return [found.get(name, 0.0) for name in EVIDENCE]
-
-
-def _likely_before(places: Sequence[Place], guesses: Sequence[str]) -> list[str]:
-    """What probably stands before each place of a line, and the whole line last."""
-    found, end, text = [], 0, ""
-    for place, guess in zip(places, guesses, strict=True):
-        text += place.letters[end : place.correction.start]
-        found.append(text)
-        text, end = text + guess, place.correction.end
-    return [*found, text + places[-1].letters[end:]] if places else [text]
 
 
 def _around(letters: str, start: int, end: int) -> tuple[str, str]:
