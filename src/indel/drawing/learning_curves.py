@@ -47,8 +47,10 @@ def draw_learning_curves(
             colour, dashes = styles[name]
             thickness = 1.3 if len(curves) == 1 else 0.9
             for curve in curves:
+                # A single point has no line.
+                marker = "o" if len(curve[0]) == 1 else None
                 (lines[name],) = axis.plot(
-                    *curve, color=colour, linestyle=dashes, linewidth=thickness
+                    *curve, color=colour, linestyle=dashes, linewidth=thickness, marker=marker
                 )
             level = (paper or {}).get(title, {}).get(name)
             if level is not None:

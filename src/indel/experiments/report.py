@@ -180,7 +180,7 @@ _TEXT8 = {
         "The paper's data and T. What differs: the network starts from the exact posterior of a "
         "model by counts ([model.md](model.md#starting-from-counts)) and from the weights of the "
         "models that were bundled before, which had seen 224,000 chunks at rate 0.6 without counts "
-        "and 19,200 (in place 12,800) with fewer contexts; it is smaller, and has small batches, "
+        "and 57,600 (in place 51,200) with fewer contexts; it is smaller, and has small batches, "
         "Muon and one learning-rate schedule. `python studies/counts_alone.py "
         "text8 0 0.6 --data text8.zip` prints what counts alone reach."
     ),
