@@ -195,3 +195,12 @@ def test_shorter_contexts_end_alike() -> None:
     assert bool((model.shorter[state] < state).all())
     assert torch.equal(model.last[model.shorter[state]], model.last[state])
     assert torch.equal(model.shorter[: SIZE + 1], torch.arange(SIZE + 1))
+
+
+@pytest.mark.parametrize("damage", [-1, 30])
+def test_damaged_counts_are_refused(damage: int) -> None:
+    model, wrong = automaton(), automaton().shorter.clone()
+    wrong[20] = damage
+    given = (torch.tensor([0]), torch.tensor([1]), torch.tensor([0.5]), model.end, model.last)
+    with pytest.raises(ValueError, match="damaged: a shorter context must have a smaller number"):
+        Automaton.of(*given, model.common, shorter=wrong)

@@ -72,6 +72,13 @@ class Automaton:
         Unless `shorter` says otherwise, no state can forget anything.
         """
         size, states = len(common), len(end)
+        number = torch.arange(states, device=end.device)
+        shorter = number if shorter is None else shorter
+        # Compiled code follows both without looking.
+        if bool(((shorter < 0) | (shorter > number)).any()):
+            raise ValueError("counts are damaged: a shorter context must have a smaller number")
+        if bool(((last < 0) | (last > size)).any()):
+            raise ValueError(f"counts are damaged: last tokens must lie in 0…{size}")
         if rest is None:
             taken = torch.zeros_like(end).index_add(0, source, prob)
             # Counts in sixteen bits may add up to a little more than 1.
@@ -86,7 +93,7 @@ class Automaton:
             by_token=by_token,
             last=last,
             end=end,
-            shorter=torch.arange(states, device=end.device) if shorter is None else shorter,
+            shorter=shorter,
             stationary=end,
             survival=1.0,
         )
