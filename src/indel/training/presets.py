@@ -113,7 +113,7 @@ _TEXT8: dict[str, Settings] = {
             "head_width": 48,
             "feedforward_width": 768,
             "max_length": 127,
-            # Most groups of five letters and many of seven; with 200,000 the counts are too rare.
+            # Most groups of five letters and many of seven: 200,000 are no better.
             "contexts": 120_000,
             "remembered_deletions": 1,
         },
