@@ -44,8 +44,14 @@ HOSTILE = (
 def set_number(page: Any, label: str, value: int) -> None:
     """Type into the number next to a slider, or into a number of its own."""
     box = page.get_by_label(label).locator("visible=true").first
-    box.fill(str(value))
-    box.press("Tab")
+    # Settings that have just been opened are drawn once more, with the value from before.
+    for _ in range(10):
+        box.fill(str(value))
+        box.press("Tab")
+        page.wait_for_timeout(400)
+        if box.input_value() == str(value):
+            return
+    raise AssertionError(f"{label} does not keep the value {value}")
 
 
 def give_seed(seen: Visit, seed: int) -> None:
