@@ -3,9 +3,9 @@
    The formulas and their names are those of the Python module, which the tests hold this file to.
    What is different: a state of next to no weight gives it to the state that has forgotten the
    oldest token (`shorter`), so that only likely contexts are followed; and what follows a state
-   that is not followed is taken from the longest shorter one that is. Where nothing can be forgotten,
-   such weight is dropped, and nothing follows. With nothing to be left out (`least` 0, `most` the
-   number of states) the sums are exact. */
+   that is not followed is taken from the longest shorter one that is. Where nothing can be
+   forgotten, such weight is dropped, and nothing follows. With nothing to be left out (`least` 0,
+   `most` the number of states) the sums are exact. */
 
 #include <stdint.h>
 #include <string.h>
@@ -163,7 +163,7 @@ APART void pruned(const Model *m, Sum *sum, float bound, List *list) {
     for (int64_t s = 0; s <= m->tokens; s++) add(sum, s, (Pair){0});
     for (int64_t k = 0; k < m->usual_states; k++) add(sum, m->usual_state[k], (Pair){0});
     list->count = 0;
-    /* A shorter context has the smaller number, so each state is met after those that give to it. */
+    /* A shorter context has the smaller number: each state is met after those that give to it. */
     for (int64_t word = WORDS(m) - 1; word >= 0; word--)
         for (uint64_t bits; (bits = sum->bits[word]);) {
             int64_t s = 64 * word + 63 - __builtin_clzll(bits);
@@ -193,7 +193,8 @@ APART void slot(const Model *m, const Channel *c, Room *r, int64_t i, float *end
                 ended[n + 1] += erased * m->end[s] * r->current.pair[s][WEIGHT];
         }
         if (n == R) break;
-        float bound = bound_for(m, &r->current), other = erased > 0.0f ? m->least * whole / erased : 0.0f;
+        float bound = bound_for(m, &r->current);
+        float other = erased > 0.0f ? m->least * whole / erased : 0.0f;
         List *list = &r->deleted[i * R + n];
         pruned(m, &r->current, bound > other ? bound : other, list);
         latest = onward(m, list, erased, &r->current);
