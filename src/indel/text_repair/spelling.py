@@ -137,7 +137,8 @@ class Spelling:
         """The places of one line, each seen between what its neighbors probably mean."""
         if self.words is None or not self.words.pairs.counts:
             return list(places)
-        guesses = [self._guess(place) for place in places]
+        readings = [self._readings(place) for place in places]
+        guesses = [likeliest[0][0] for likeliest in readings]
         found = []
         for number, place in enumerate(places):
             before, after = _around(place.letters, place.correction.start, place.correction.end)
@@ -150,7 +151,8 @@ class Spelling:
             evidence[:, _COLUMN["pairs"]] = [
                 self.words.log_ratio(before, *text.split(), after) for text in place.texts
             ]
-            evidence[:, _COLUMN["contexts"]] = self._fits_between(places, number)
+            if len(places) > 1:  # alone it was seen between the same letters before
+                evidence[:, _COLUMN["contexts"]] = self._fits_between(places, readings, number)
             found.append(replace(place, evidence=evidence))
         return found
 
@@ -160,15 +162,17 @@ class Spelling:
             return np.zeros(len(texts))
         return self.contexts.log_probs(before, texts, after)
 
-    def _fits_between(self, places: Sequence[Place], number: int) -> NDArray[np.float64]:
+    def _fits_between(
+        self, places: Sequence[Place], readings: Sequence[list[tuple[str, float]]], number: int
+    ) -> NDArray[np.float64]:
         """The same where the places on both sides may mean several things: log Σ p(these) p."""
         letters, here = places[number].letters, places[number].correction
         lefts, rights = [("", 0.0)], [("", 0.0)]
         low, high = 0, len(letters)
         if number:
-            lefts, low = self._readings(places[number - 1]), places[number - 1].correction.end
+            lefts, low = readings[number - 1], places[number - 1].correction.end
         if number + 1 < len(places):
-            rights, high = self._readings(places[number + 1]), places[number + 1].correction.start
+            rights, high = readings[number + 1], places[number + 1].correction.start
         start = places[number - 1].correction.start if number else 0
         end = places[number + 1].correction.end if number + 1 < len(places) else len(letters)
         found = [
@@ -187,11 +191,8 @@ class Spelling:
     def _readings(self, place: Place) -> list[tuple[str, float]]:
         """The likeliest texts of a place with their log-probabilities."""
         shares = place.probabilities(self.weights)
-        best = shares.argsort()[::-1][:_READINGS]
+        best = np.argsort(-shares, kind="stable")[:_READINGS]
         return [(place.texts[row], math.log(shares[row])) for row in best if shares[row] > 0]
-
-    def _guess(self, place: Place) -> str:
-        return place.texts[int(place.probabilities(self.weights).argmax())]
 
     @cached_property
     def _candidates(self) -> Candidates:
